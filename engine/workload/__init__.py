@@ -1,0 +1,1 @@
+"""The job as it was described: answers, facts and constraints."""
