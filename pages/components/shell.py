@@ -1,0 +1,246 @@
+"""The frame of every page: the link, the menu, the current recommendation, previous and next.
+
+This module and `fields.py` alone touch session state and the URL. One frozen `Workload` lives in
+the session; widgets are views of it, and `change` is the only way to alter it. Call `change` from
+widget callbacks, which run before the page does, so that the menu already carries the new state.
+
+    with shell.page("Bottleneck", ":material/speed:", question="bottleneck") as workload:
+        fields.field("bottleneck")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from pydantic import ValidationError
+
+from engine.assessment import Assessment
+from engine.errors import ClusterFitError
+from engine.report.link import decode, encode
+from engine.workload.answers import KIND_LABELS
+from engine.workload.workload import DEFAULT, Workload, parse
+from pages.components import labels
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# name of the question, path of its page, title in the menu
+QUESTIONS = [
+    ("bottleneck", "pages/bottleneck.py", "Bottleneck"),
+    ("failure_mode", "pages/failure_mode.py", "Failure mode"),
+    ("parallel_fraction", "pages/parallel_fraction.py", "Parallelizable fraction"),
+    ("utilization", "pages/utilization.py", "Utilization"),
+]
+START = ("app.py", "Start", ":material/home:")
+DETAILS = ("pages/details.py", "Details of the job", ":material/tune:")
+RECOMMENDATION = ("pages/recommendation.py", "Recommendation", ":material/verified:")
+LIBRARY = [
+    ("pages/evidence.py", "Evidence", ":material/menu_book:"),
+    ("pages/prices.py", "Prices", ":material/sell:"),
+]
+# The way through the app, for the links to the previous and the next page.
+WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
+TITLES = {
+    path: title
+    for path, title, *_ in [START, DETAILS, RECOMMENDATION, *LIBRARY]
+    + [(path, title) for _, path, title in QUESTIONS]
+}
+
+
+@contextmanager
+def page(
+    title: str,
+    icon: str,
+    *,
+    path: str = "",
+    question: str = "",
+    layout: Any = "wide",
+    bar: bool = True,
+) -> Iterator[Workload]:
+    """Frame a page; yields the workload as the callbacks left it.
+
+    Parameters
+    ----------
+    title : the page's heading, also in the browser's tab
+    icon : a `:material/name:` icon
+    path : the page's file when it is a step of the way (for previous and next)
+    question : name of the question that the page asks; implies `path`
+    layout : "wide", or "centered" for reading
+    bar : whether the current recommendation is shown at the bottom
+    """
+    st.set_page_config(page_title=f"{title} · ClusterFit", page_icon=icon, layout=layout)
+    if question:
+        path = next(p for name, p, _ in QUESTIONS if name == question)
+    _load()
+    now = workload()
+    with st.sidebar:
+        _menu(now)
+    if question:
+        position = [name for name, _, _ in QUESTIONS].index(question) + 1
+        st.caption(f"Question {position} of {len(QUESTIONS)}")
+    st.title(title, anchor=False)
+    for note in st.session_state.get("link_notes", []):
+        st.warning(labels.plain(note), icon=":material/link_off:")
+    try:
+        yield now
+        if path in WAY:
+            _steps(path, now)
+        if bar:
+            _bar(now)
+    finally:
+        _save()
+
+
+def workload() -> Workload:
+    """The workload of this session."""
+    current: Workload = st.session_state.get("workload", DEFAULT)
+    return current
+
+
+def change(**fields: Any) -> bool:
+    """Apply changes if the engine accepts them; otherwise keep what was typed, with the message.
+
+    A change that was refused earlier is tried again together with the new one, so that two
+    answers that only make sense together can be typed in any order.
+    """
+    refused: dict[str, tuple[Any, str]] = dict(st.session_state.get("refused", {}))
+    for name in fields:
+        refused.pop(name, None)
+    waiting = {name: value for name, (value, _) in refused.items()}
+    for attempt in ({**waiting, **fields}, fields):
+        try:
+            accepted = parse({**workload().model_dump(), **attempt})
+        except ClusterFitError as error:
+            message = _words(error)
+            continue
+        st.session_state["workload"] = accepted
+        left = {} if attempt is not fields else refused
+        st.session_state["refused"] = left
+        return True
+    st.session_state["refused"] = {**refused, **{n: (v, message) for n, v in fields.items()}}
+    return False
+
+
+def complaint(name: str) -> str:
+    """The engine's message on what was typed last into a field, or nothing."""
+    return str(st.session_state.get("refused", {}).get(name, (None, ""))[1])
+
+
+def shown(name: str) -> Any:
+    """What a widget shows: the refused value while there is one, else the workload's."""
+    refused = st.session_state.get("refused", {})
+    return refused[name][0] if name in refused else getattr(workload(), name)
+
+
+def bind(key: str, value: Any) -> str:
+    """Set a widget's state, only where it differs, or fast input is lost; returns the key."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+    return key
+
+
+def link(path: str, label: str, *, to: Workload | None = None, **options: Any) -> None:
+    """A link to a page that carries the whole state, as every link in the app must."""
+    if (ROOT / path).exists():
+        st.page_link(path, label=label, query_params=encode(to or workload()), **options)
+
+
+def assessment(of: Workload) -> Assessment:
+    """The engine's answer to a workload, computed once a day for each workload."""
+    return _assess(of.model_dump_json(), date.today().isoformat())
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _assess(body: str, today: str) -> Assessment:
+    # The answer is frozen through and through, so all sessions may share one object.
+    from engine.assess import assess
+
+    return assess(Workload.model_validate_json(body), today=date.fromisoformat(today))
+
+
+def _words(error: ClusterFitError) -> str:
+    """An error beside its own field: what was wrong and what would be right."""
+    wrong = str(getattr(error, "wrong", error))
+    return f"{wrong}: {error.right}" if error.right else wrong
+
+
+def _load() -> None:
+    """The URL wins when it changed outside this session: first visit, Back, an edited link."""
+    url = st.query_params.to_dict()
+    if url == st.session_state.get("url"):
+        return
+    try:
+        st.session_state["workload"], notes = decode(url)
+    except (ClusterFitError, ValidationError) as error:
+        st.session_state["workload"], notes = DEFAULT, [str(error)]
+    st.session_state["link_notes"] = [str(note) for note in notes]
+    st.session_state["refused"] = {}
+    st.session_state["url"] = url
+
+
+def _save() -> None:
+    """Write the state into the URL, only when it differs: each write is an entry of Back."""
+    want = encode(workload())
+    if st.query_params.to_dict() != want:
+        st.query_params.from_dict(want)
+    st.session_state["url"] = want
+
+
+def _menu(now: Workload) -> None:
+    answered = now.answered
+    st.markdown("**ClusterFit**")
+    if now.name:
+        st.text(now.name)
+    link(START[0], START[1], icon=START[2], width="stretch")
+    st.caption(f"The four questions · {sum(answered.values())} of {len(QUESTIONS)} answered")
+    for name, path, title in QUESTIONS:
+        icon = ":material/check_circle:" if answered[name] else ":material/radio_button_unchecked:"
+        state = "answered" if answered[name] else "open"
+        link(path, title, icon=icon, width="stretch", help=f"{title}: {state}")
+    st.caption(f"The answer · {KIND_LABELS[now.kind]}")
+    for path, title, icon in (DETAILS, RECOMMENDATION):
+        link(path, title, icon=icon, width="stretch")
+    st.caption("What it rests on")
+    for path, title, icon in LIBRARY:
+        link(path, title, icon=icon, width="stretch")
+
+
+def _steps(path: str, now: Workload) -> None:
+    """Links to the previous and the next page of the way."""
+    position = WAY.index(path)
+    st.space("small")
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        if position > 0:
+            before = WAY[position - 1]
+            link(before, f"Back: {TITLES[before]}", icon=":material/arrow_back:")
+        if position + 1 < len(WAY):
+            after = WAY[position + 1]
+            link(
+                after,
+                f"**Next: {TITLES[after]}**",
+                icon=":material/arrow_forward:",
+                icon_position="right",
+            )
+
+
+def _bar(now: Workload) -> None:
+    """The current recommendation, in view from the first answer on."""
+    if now == DEFAULT:
+        return
+    with st.bottom, st.container(horizontal=True, vertical_alignment="center"):
+        try:
+            answer = assessment(now)
+        except (ClusterFitError, ImportError) as error:
+            st.text(f"No recommendation yet: {error}")
+            return
+        best = answer.best
+        st.markdown(f"**So far:** {labels.plain(best.label)}", width="stretch")
+        st.markdown(
+            f"{labels.plain(labels.value(best.usd_per_month))} · "
+            f"best in **{labels.percent(best.probability_best)}** of what may be true"
+        )
+        link(RECOMMENDATION[0], "See why", icon=":material/arrow_forward:")
