@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8501
+WORKERS ?= 2
 PY := .venv/bin/python
 READY := .venv/.ready
 
@@ -25,15 +26,17 @@ $(READY): requirements.lock
 	$$pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
+# The port is tried first, so that a taken one is said in a sentence.
 run: $(READY)
-	@$(PY) -c 'import socket; raise SystemExit(socket.socket().connect_ex(("127.0.0.1", $(PORT))) == 0)' || { \
-	  echo "Port $(PORT) is taken by another program. Use another one: make run PORT=8502"; exit 1; }
-	@echo "ClusterFit: http://127.0.0.1:$(PORT) (Ctrl+C stops it)"
-	@exec $(PY) -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
+	@case "$(PORT)" in ''|*[!0-9]*) echo "PORT is a number, not '$(PORT)': make run PORT=8502"; exit 1;; esac
+	@$(PY) -c 'import socket; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", $(PORT)))' 2>/dev/null || { \
+	  echo "Port $(PORT) is taken by another program, or not allowed. Use another one: make run PORT=$$(($(PORT) + 1))"; exit 1; }
+	@exec $(PY) -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT) --browser.serverAddress 127.0.0.1
 
 # Everything: style, types, then the tests of the engine, the pages and the browser.
+# Each worker starts its own app and browser; `make test WORKERS=0` runs in one process.
 test: lint types
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile
 
 bench: $(READY)
 	@$(PY) -m benchmarks
