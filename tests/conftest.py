@@ -1,7 +1,9 @@
 """What every test shares: a deterministic Hypothesis and no way out to the network."""
 
 import ipaddress
+import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Model configurations are built from their classes, never fetched.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 settings.register_profile(
     "clusterfit",
@@ -20,33 +26,45 @@ settings.register_profile(
 settings.load_profile("clusterfit")
 
 
-def _is_loopback(host: str) -> bool:
+def _is_loopback(host: object) -> bool:
+    name = host.decode() if isinstance(host, bytes) else str(host or "")
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(name).is_loopback
     except ValueError:
-        return host in ("localhost", "")
+        return name in ("localhost", "")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _loopback_only() -> Any:
-    """Refuse every connection of this process to another host."""
+def _loopback_only() -> Iterator[None]:
+    """Refuse, in this process, to look up or connect to any other host."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+    getaddrinfo = socket.getaddrinfo
 
-    def check(address: Any) -> None:
-        if isinstance(address, tuple) and not _is_loopback(str(address[0])):
-            raise AssertionError(f"a test reached out to {address[0]}:{address[1]}")
+    def check(host: object) -> None:
+        if not _is_loopback(host):
+            raise AssertionError(f"a test reached out to {host!r}")
+
+    def check_address(self: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and not _is_loopback(address[0]):
+            self.close()
+            check(address[0])
 
     def guarded_connect(self: socket.socket, address: Any) -> None:
-        check(address)
+        check_address(self, address)
         connect(self, address)
 
     def guarded_connect_ex(self: socket.socket, address: Any) -> int:
-        check(address)
+        check_address(self, address)
         return connect_ex(self, address)
+
+    def guarded_getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        check(host)
+        return getaddrinfo(host, *args, **kwargs)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", guarded_connect)
         patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
         yield
 
 
