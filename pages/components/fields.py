@@ -12,12 +12,12 @@ from typing import Any, get_args
 import streamlit as st
 
 from engine.workload import answers
-from engine.workload.workload import Workload, field_unit
+from engine.workload.workload import Workload, field_unit, fields_for
 from pages.components import labels, shell
 
 UNKNOWN = "I don't know"
-# Up to this many choices are shown side by side, more as a list to pick from.
-FEW_CHOICES = 4
+# Choices with so few letters in all are shown side by side, others as a list to pick from.
+FEW_LETTERS = 50
 
 LABELS: dict[type[StrEnum], dict[Any, str]] = {
     answers.Kind: answers.KIND_LABELS,
@@ -52,10 +52,10 @@ def key_of(name: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """Title of a field with its unit in brackets."""
+    """Title of a field with its unit."""
     unit = field_unit(name)
     title = str(Workload.model_fields[name].title)
-    return f"{title} ({unit})" if unit else title
+    return f"{title} · {unit}" if unit else title
 
 
 def choices_of(name: str) -> type[StrEnum] | None:
@@ -76,7 +76,7 @@ def field(name: str, *, sure: bool = True, **options: Any) -> None:
     """Show and edit one field; `sure` adds the certainty beside an answer that has one.
 
     `options` go to the Streamlit widget (label, help, label_visibility, captions...); `widget`
-    picks "radio", "select" or "segments" for a choice.
+    picks "radio", "select" or "segments" for a choice, "slider" for a weight.
     """
     certainty = CERTAINTY_OF.get(name) if sure else None
     if certainty is None:
@@ -87,6 +87,19 @@ def field(name: str, *, sure: bool = True, **options: Any) -> None:
         _one(name, **options)
     with right:
         _one(certainty, widget="segments", label="How sure of this")
+
+
+def weights() -> None:
+    """The weights of the criteria, as sliders that move the score."""
+    names = fields_for(shell.workload().kind, "weights")
+    with st.expander("What matters to you: the weights of the criteria", icon=":material/tune:"):
+        st.caption("Relative to each other; a criterion at 0 does not count.")
+        cells = st.grid(columns=3, min_column_width=240, gap="medium")
+        for name in names:
+            with cells.container():
+                _one(name, widget="slider")
+        defaults = {name: Workload.model_fields[name].default for name in names}
+        st.button("Back to the usual weights", on_click=shell.change, kwargs=defaults)
 
 
 def complain(name: str) -> None:
@@ -118,6 +131,8 @@ def _one(name: str, *, widget: str = "", **options: Any) -> None:
         st.checkbox(label, key=key, **common)
     elif isinstance(info.default, str):
         st.text_input(label, key=key, **common)
+    elif widget == "slider":
+        st.slider(label, 0, 100, key=key, **common)
     elif isinstance(info.default, int):
         st.number_input(label, value=None, step=1, key=key, format="%d", **common)
     elif isinstance(info.default, tuple):
@@ -132,7 +147,8 @@ def _choice(
     label: str, choices: list[StrEnum], key: str, widget: str, common: dict[str, Any]
 ) -> None:
     if not widget:
-        widget = "radio" if len(choices) <= FEW_CHOICES else "select"
+        letters = sum(len(choice_label(choice)) for choice in choices)
+        widget = "radio" if letters <= FEW_LETTERS else "select"
     if widget == "segments":
         st.segmented_control(
             label, choices, format_func=choice_label, key=key, required=True, **common

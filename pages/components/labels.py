@@ -9,7 +9,7 @@ import math
 import re
 from datetime import date
 
-from engine.assessment import PriceRef
+from engine.assessment import PLACEMENT_LABELS, Option, PriceRef
 from engine.estimate.estimate import Estimate
 
 # What Markdown would act on: marks anywhere, directives (`:name:`), addresses, and line openers.
@@ -80,8 +80,8 @@ def quantity(amount: float | None, unit: str) -> str:
     if amount is None:
         return "not known"
     if unit.startswith("USD"):
-        per = unit.removeprefix("USD").replace("/", " per ", 1).strip()
-        return f"{money(amount)} {per}".strip()
+        per = unit.removeprefix("USD").removeprefix("/").strip()
+        return f"{money(amount)} per {HOUR.get(per, per)}" if per else money(amount)
     if unit in ("h", "hours"):
         return duration(amount)
     if unit == "%":
@@ -127,6 +127,7 @@ def age(days: int) -> str:
     return "today" if days <= 0 else "1 day old" if days == 1 else f"{days} days old"
 
 
+HOUR = {"h": "hour", "useful_h": "useful hour"}
 FRESHNESS = {
     "fresh": ":material/check_circle: {age}",
     "grey": ":gray[:material/schedule: {age}]",
@@ -137,3 +138,20 @@ FRESHNESS = {
 def price_age(price: PriceRef) -> str:
     """The age of a price in Markdown: greyed after 60 days, a warning after 120."""
     return FRESHNESS[price.freshness].format(age=age(price.age_days))
+
+
+def placement(option: Option) -> str:
+    """The word, and with it the colour, of an option's placement."""
+    if option.placement == "cpu" and option.scale == "one_machine":
+        return "One machine"
+    return PLACEMENT_LABELS[option.placement]
+
+
+def hours(amount: float) -> str:
+    """Hours of a month, as hours: 1,230 h."""
+    return number(amount, "h")
+
+
+def count(amount: int, noun: str) -> str:
+    """So many of something: 1 machine, 3 machines."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"

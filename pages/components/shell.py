@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from engine.report.link import decode, encode, share_link
 from pydantic import ValidationError
 
 from engine.assessment import Assessment
 from engine.errors import ClusterFitError
-from engine.report.link import decode, encode
-from engine.workload.answers import KIND_LABELS
 from engine.workload.workload import DEFAULT, Workload, parse
 from pages.components import labels
 
@@ -34,6 +33,13 @@ QUESTIONS = [
     ("failure_mode", "pages/failure_mode.py", "Failure mode"),
     ("parallel_fraction", "pages/parallel_fraction.py", "Parallelizable fraction"),
     ("utilization", "pages/utilization.py", "Utilization"),
+]
+# How the names of the fields begin that each question asks, in the order of QUESTIONS.
+ASKED = [
+    ("bottleneck", "time_shares", "symptoms"),
+    ("failure_mode", "downtime"),
+    ("parallel_fraction", "timings", "gpu_speedup"),
+    ("utilization_by", "useful_hours", "runs_per", "hours_per", "days_per", "monthly_variation"),
 ]
 START = ("app.py", "Start", ":material/home:")
 DETAILS = ("pages/details.py", "Details of the job", ":material/tune:")
@@ -58,7 +64,7 @@ def page(
     *,
     path: str = "",
     question: str = "",
-    layout: Any = "wide",
+    heading: bool = True,
     bar: bool = True,
 ) -> Iterator[Workload]:
     """Frame a page; yields the workload as the callbacks left it.
@@ -69,10 +75,10 @@ def page(
     icon : a `:material/name:` icon
     path : the page's file when it is a step of the way (for previous and next)
     question : name of the question that the page asks; implies `path`
-    layout : "wide", or "centered" for reading
+    heading : False when the page writes its own heading (it must have one)
     bar : whether the current recommendation is shown at the bottom
     """
-    st.set_page_config(page_title=f"{title} · ClusterFit", page_icon=icon, layout=layout)
+    st.set_page_config(page_title=f"{title} · ClusterFit", page_icon=icon, layout="wide")
     if question:
         path = next(p for name, p, _ in QUESTIONS if name == question)
     _load()
@@ -82,7 +88,8 @@ def page(
     if question:
         position = [name for name, _, _ in QUESTIONS].index(question) + 1
         st.caption(f"Question {position} of {len(QUESTIONS)}")
-    st.title(title, anchor=False)
+    if heading:
+        st.title(title, anchor=False)
     for note in st.session_state.get("link_notes", []):
         st.warning(labels.plain(note), icon=":material/link_off:")
     try:
@@ -101,7 +108,7 @@ def workload() -> Workload:
     return current
 
 
-def change(**fields: Any) -> bool:
+def change(**fields: Any) -> None:
     """Apply changes if the engine accepts them; otherwise keep what was typed, with the message.
 
     A change that was refused earlier is tried again together with the new one, so that two
@@ -120,9 +127,9 @@ def change(**fields: Any) -> bool:
         st.session_state["workload"] = accepted
         left = {} if attempt is not fields else refused
         st.session_state["refused"] = left
-        return True
+        st.session_state["link_notes"] = []
+        return
     st.session_state["refused"] = {**refused, **{n: (v, message) for n, v in fields.items()}}
-    return False
 
 
 def complaint(name: str) -> str:
@@ -147,6 +154,26 @@ def link(path: str, label: str, *, to: Workload | None = None, **options: Any) -
     """A link to a page that carries the whole state, as every link in the app must."""
     if (ROOT / path).exists():
         st.page_link(path, label=label, query_params=encode(to or workload()), **options)
+
+
+def go(path: str, label: str) -> None:
+    """A button, for the one main way on from a page, that carries the whole state."""
+    if st.button(label, icon=":material/arrow_forward:", icon_position="right"):
+        st.switch_page(path, query_params=encode(workload()))
+
+
+def page_of(name: str) -> str:
+    """Path of the page on which a field is asked."""
+    for prefixes, (_, path, _) in zip(ASKED, QUESTIONS, strict=True):
+        if name.startswith(prefixes):
+            return path
+    return DETAILS[0]
+
+
+def share_address(of: Workload) -> str:
+    """The address that opens this very recommendation on another machine."""
+    base = str(st.context.url or "").rsplit("/", 1)[0]
+    return share_link(of, f"{base}/{Path(RECOMMENDATION[0]).stem}")
 
 
 def assessment(of: Workload) -> Assessment:
@@ -201,7 +228,7 @@ def _menu(now: Workload) -> None:
         icon = ":material/check_circle:" if answered[name] else ":material/radio_button_unchecked:"
         state = "answered" if answered[name] else "open"
         link(path, title, icon=icon, width="stretch", help=f"{title}: {state}")
-    st.caption(f"The answer · {KIND_LABELS[now.kind]}")
+    st.caption("The job and its answer")
     for path, title, icon in (DETAILS, RECOMMENDATION):
         link(path, title, icon=icon, width="stretch")
     st.caption("What it rests on")
@@ -231,16 +258,17 @@ def _bar(now: Workload) -> None:
     """The current recommendation, in view from the first answer on."""
     if now == DEFAULT:
         return
-    with st.bottom, st.container(horizontal=True, vertical_alignment="center"):
+    with st.bottom, st.container(horizontal=True, wrap=False, vertical_alignment="center"):
         try:
             answer = assessment(now)
         except (ClusterFitError, ImportError) as error:
             st.text(f"No recommendation yet: {error}")
             return
         best = answer.best
-        st.markdown(f"**So far:** {labels.plain(best.label)}", width="stretch")
         st.markdown(
+            f":small[**So far: {labels.plain(best.label)}** · "
             f"{labels.plain(labels.value(best.usd_per_month))} · "
-            f"best in **{labels.percent(best.probability_best)}** of what may be true"
+            f"the best in {labels.percent(best.probability_best)} of cases]",
+            width="stretch",
         )
-        link(RECOMMENDATION[0], "See why", icon=":material/arrow_forward:")
+        link(RECOMMENDATION[0], "Why", icon=":material/arrow_forward:", icon_position="right")

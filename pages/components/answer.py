@@ -1,0 +1,180 @@
+"""The parts of an answer, in the order in which a person asks for them; nothing is computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.assessment import (
+    ACQUISITION_LABELS,
+    PLACEMENT_LABELS,
+    SCALE_LABELS,
+    Assessment,
+    Option,
+    Reason,
+)
+from engine.estimate.estimate import Estimate
+from pages.components import charts, labels, shell
+from pages.components.labels import plain
+
+
+def headline(answer: Assessment) -> None:
+    """The sentence in plain words, how sure, and the four figures behind it."""
+    best = answer.best
+    with st.container(gap="xsmall"):
+        named = f" for {plain(answer.workload.name)}" if answer.workload.name else ""
+        st.caption(f"Recommendation{named}")
+        st.title(plain(answer.sentence), anchor=False)
+        st.markdown(plain(answer.sureness))
+    tiles = st.grid(columns=4, min_column_width=160)
+    with tiles:
+        _tile("Cost a month", best.usd_per_month)
+        _tile(best.time_label, best.time)
+        st.metric(
+            "Chance it is best",
+            labels.percent(best.probability_best),
+            f"of {answer.draws:,} cases",
+            delta_color="off",
+            delta_arrow="off",
+            border=True,
+            height="stretch",
+        )
+        if best.usd_per_useful_hour is not None:
+            _tile("Cost of a useful hour", best.usd_per_useful_hour)
+    for warning in answer.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+
+
+def _tile(label: str, estimate: Estimate) -> None:
+    # The label says per what; the figure and its range need not.
+    figure = labels.value(estimate).partition(" per ")[0]
+    interval = labels.interval(estimate).partition(" per ")[0]
+    st.metric(
+        plain(label),
+        plain(figure),
+        plain(interval),
+        delta_color="off",
+        delta_arrow="off",
+        border=True,
+        height="stretch",
+        help="The range holds in 8 of 10 cases.",
+    )
+
+
+def reasons(answer: Assessment) -> None:
+    """The three strongest reasons, and the strongest one against."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("Why", anchor=False)
+        for reason in answer.reasons_for[:3]:
+            _reason(reason, ":material/check:")
+    with right:
+        st.subheader("What speaks against it", anchor=False)
+        if answer.reason_against is None:
+            st.markdown("Nothing that the engine weighs.")
+        else:
+            _reason(answer.reason_against, ":material/priority_high:")
+
+
+def _reason(reason: Reason, icon: str) -> None:
+    claim = f" · claim {plain(reason.claim)}" if reason.claim else ""
+    with st.container(gap="xxsmall"):
+        st.markdown(f"{icon} {plain(reason.text)}")
+        st.caption(f"{labels.signed(reason.points)} points · {plain(reason.source)}{claim}")
+
+
+def stages(answer: Assessment) -> None:
+    """Which stage of the job runs where."""
+    st.subheader("Which part runs where", anchor=False)
+    table(
+        [
+            {
+                "Stage": plan.stage,
+                "Runs on": plan.name,
+                "How many": f"{plan.units} in {labels.count(plan.machines, 'machine')}",
+                "Got": ACQUISITION_LABELS.get(plan.acquisition, plan.acquisition),
+                "Cost a month": labels.money(plan.usd_per_month.likely),
+                "Busy": f"{labels.hours(plan.busy_hours_per_month)} "
+                f"({labels.percent(plan.utilization)})",
+                "Network and notes": ". ".join(filter(None, [plan.network, plan.note])),
+            }
+            for plan in answer.best.stages
+        ],
+        "Each stage with its hardware, number, way of getting it and cost a month",
+    )
+
+
+def alternatives(answer: Assessment) -> None:
+    """The options side by side: what each costs, takes, and how often it would be the best."""
+    st.subheader("The alternatives side by side", anchor=False)
+    shown = (answer.best, *(o for o in answer.options if o.id != answer.best.id and not o.vetoes))[
+        :6
+    ]
+    charts.cost_ranges(shown)
+    table([_alternative(option, answer.best) for option in shown], "The alternatives side by side")
+
+
+def _alternative(option: Option, best: Option) -> dict[str, str]:
+    return {
+        "Option": f"{option.label}{' (recommended)' if option.id == best.id else ''}",
+        "Kind": f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}",
+        "Got": ACQUISITION_LABELS[option.acquisition],
+        "Cost a month": labels.money(option.usd_per_month.likely),
+        "8 of 10 cases": labels.interval(option.usd_per_month).removesuffix(" per month"),
+        option.time_label or "Time": labels.value(option.time),
+        "Best in": labels.percent(option.probability_best),
+        "Score": labels.number(option.score),
+    }
+
+
+def changes(answer: Assessment) -> None:
+    """What would change the answer, and which open question to answer next."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("What would change it", anchor=False)
+        table(
+            [
+                {
+                    "Answer": flip.title,
+                    "Now": labels.quantity(flip.now, flip.unit),
+                    "Turns at": labels.quantity(flip.at, flip.unit)
+                    if flip.at is not None
+                    else "never",
+                    "Then": flip.becomes,
+                }
+                for flip in answer.flips
+            ],
+            "The nearest value of each answer at which the recommendation changes",
+        )
+    with right:
+        st.subheader("Answer this next", anchor=False)
+        if not answer.next_questions:
+            st.markdown("No open question would change it.")
+        for question in answer.next_questions[:3]:
+            shell.link(shell.page_of(question.field), f"**{plain(question.title)}**")
+            st.caption(
+                f"Changes the answer in {labels.percent(question.chance_it_changes)} of cases; "
+                f"worth {plain(labels.money(question.worth_usd_per_month))} a month"
+            )
+
+
+def ruled_out(answer: Assessment) -> None:
+    """What a hard constraint rules out, with its number."""
+    if answer.ruled_out:
+        st.subheader("Ruled out", anchor=False)
+        for veto in answer.ruled_out:
+            with st.container(gap="xxsmall"):
+                st.markdown(f":material/block: **{plain(veto.rules_out)}** {plain(veto.reason)}")
+                st.caption(plain(veto.source))
+
+
+def table(rows: list[dict[str, str]], alt: str) -> None:
+    """A table of texts that a board can read and a browser can print."""
+    if not rows:
+        st.markdown("Nothing to show.")
+        return
+    st.table(
+        [{head: plain(cell) for head, cell in row.items()} for row in rows],
+        border="horizontal",
+        hide_index=True,
+        alt=alt,
+    )

@@ -1,0 +1,108 @@
+"""What an answer rests on: score, rules, assumptions, prices, architecture. Closed until asked."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.assessment import Assessment
+from pages.components import labels
+from pages.components.answer import table
+from pages.components.labels import plain
+
+AGREES = {True: "agree", False: "differ", None: "does not apply"}
+
+
+def score(answer: Assessment) -> None:
+    """How the points add up for the recommendation."""
+    with st.expander("How the score adds up", icon=":material/functions:"):
+        table(
+            [
+                {
+                    "Criterion": part.title,
+                    "Weight": labels.percent(part.weight),
+                    "Value": labels.number(part.value),
+                    "Points": labels.signed(part.points),
+                    "Because": part.because,
+                    "Source": part.source,
+                }
+                for part in answer.best.contributions
+            ],
+            "The criteria with their weight, value and points",
+        )
+        st.caption(f"The points add up to the score of {labels.number(answer.best.score)}.")
+
+
+def rules(answer: Assessment) -> None:
+    """The articles' rules beside the model."""
+    differ = sum(rule.agrees is False for rule in answer.rules)
+    title = f"The articles' rules against the model: {differ} of {len(answer.rules)} differ"
+    with st.expander(title, icon=":material/rule:"):
+        table(
+            [
+                {
+                    "Rule": rule.rule,
+                    "Says": rule.says,
+                    "The model says": rule.model_says,
+                    "They": AGREES[rule.agrees],
+                    "Followed": rule.follows,
+                    "Why": rule.why,
+                    "Article": rule.article,
+                }
+                for rule in answer.rules
+            ],
+            "Each rule of the articles with what it says of this job and what the model says",
+        )
+
+
+def assumptions(answer: Assessment) -> None:
+    """Every input as it entered the calculation."""
+    open_ones = sum(not assumption.answered for assumption in answer.assumptions)
+    title = f"Assumptions: {len(answer.assumptions)} inputs, {open_ones} not answered by you"
+    with st.expander(title, icon=":material/fact_check:"):
+        table(
+            [
+                {
+                    "Input": item.title,
+                    "Likely": labels.value(item.estimate),
+                    "8 of 10 cases": labels.interval(item.estimate),
+                    "From": "your answer" if item.answered else "usual for this kind of work",
+                    "How sure": item.certainty,
+                    "Source": item.source,
+                }
+                for item in answer.assumptions
+            ],
+            "Every input with its range and its source",
+        )
+
+
+def prices(answer: Assessment) -> None:
+    """The prices behind the answer and their rivals, each with its age."""
+    with st.expander(
+        "Prices: who else rents this, and how old each price is", icon=":material/sell:"
+    ):
+        for price in answer.price_alternatives:
+            grey = price.freshness != "fresh"
+            line = plain(
+                f"{price.provider}, {price.sku}, {price.region}: "
+                f"{labels.money(price.usd_per_unit_hour)} per hour, {price.acquisition}"
+            )
+            st.markdown(
+                f":gray[{line}] · {labels.price_age(price)}"
+                if grey
+                else f"{line} · {labels.price_age(price)}"
+            )
+            st.caption(plain(f"{price.source}, read {labels.day(price.as_of)}, {price.confidence}"))
+        if not answer.price_alternatives:
+            st.markdown("No rental price is known for this hardware.")
+
+
+def architecture(answer: Assessment) -> None:
+    """What the worst failure asks for, and whether a distributed system is needed at all."""
+    asked = answer.architecture
+    need = "needs a" if asked.distributed else "needs no"
+    with st.expander(f"Architecture: the job {need} distributed system", icon=":material/hub:"):
+        st.markdown(plain(asked.verdict))
+        for remedy, why in asked.remedies:
+            st.markdown(f"**{plain(remedy)}** {plain(why)}")
+        if asked.diagram:
+            st.code(asked.diagram, language=None)
