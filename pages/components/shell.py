@@ -81,6 +81,8 @@ def page(
     st.set_page_config(page_title=f"{title} · ClusterFit", page_icon=icon, layout="wide")
     if question:
         path = next(p for name, p, _ in QUESTIONS if name == question)
+    if st.session_state.get("page") != title:
+        st.session_state["page"], st.session_state["bound"] = title, set()
     _load()
     now = workload()
     with st.sidebar:
@@ -144,9 +146,15 @@ def shown(name: str) -> Any:
 
 
 def bind(key: str, value: Any) -> str:
-    """Set a widget's state, only where it differs, or fast input is lost; returns the key."""
-    if key not in st.session_state or st.session_state[key] != value:
+    """Set a widget's state, only where it differs, or fast input is lost; returns the key.
+
+    On the first run of a page it is set in any case: what the session still holds under the key
+    belongs to the page before, and goes when this page's own widget takes its place.
+    """
+    bound: set[str] = st.session_state["bound"]
+    if key not in bound or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
+        bound.add(key)
     return key
 
 

@@ -1,0 +1,88 @@
+"""The first screen, the details and the recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.report.link import decode, encode
+from engine.workload.answers import Kind
+from engine.workload.examples import EXAMPLES
+from engine.workload.workload import DEFAULT, applies, field_group
+from pages.components import fields, shell
+
+RECOMMENDATION = "pages/recommendation.py"
+Open = Callable[..., AppTest]
+Link = Callable[[AppTest], dict[str, str]]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_opens_with_its_recommendation(app: Open, link_of: Link, name: str) -> None:
+    workload = EXAMPLES[name].workload
+    visit = app(RECOMMENDATION, **encode(workload))
+    assert not visit.error
+    answer = shell.assessment(workload)
+    assert visit.title[0].value.replace("\\", "") == answer.sentence
+    # The link that the page offers is the one that was opened.
+    restored, notes = decode(link_of(visit))
+    assert (restored, notes) == (workload, [])
+
+
+def test_the_first_screen_lists_every_example_with_its_own_link(app: Open) -> None:
+    links = [link.proto for link in app().get("page_link")]
+    opened = [link for link in links if link.label == "See the answer"]
+    assert len(opened) == len(EXAMPLES)
+    assert len({link.query_string for link in opened}) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_details_ask_only_what_can_change_the_answer(app: Open, kind: Kind) -> None:
+    visit = app("pages/details.py", **({} if kind is DEFAULT.kind else {"kind": kind.value}))
+    boxes = ("number_input", "text_input", "selectbox", "radio", "checkbox", "slider")
+    asked = {w.key.removeprefix("w_") for box in boxes for w in visit.get(box)}
+    wanted = {
+        name
+        for name in type(DEFAULT).model_fields
+        if applies(name, kind) and field_group(name) != "answer"
+    }
+    assert asked == wanted
+
+
+def test_every_field_has_its_words() -> None:
+    for name in type(DEFAULT).model_fields:
+        assert fields.title_of(name)
+        choices = fields.choices_of(name)
+        assert choices is None or all(fields.choice_label(choice) for choice in choices)
+
+
+def test_the_recommendation_can_be_taken_away(app: Open) -> None:
+    visit = app(RECOMMENDATION, kind="lora", model_params_b="7")
+    assert [button.proto.label for button in visit.get("download_button")] == ["PDF", "CSV", "XLSX"]
+    assert any("kind=lora" in code.value for code in visit.code)
+
+
+def test_charts_and_tables_have_a_text_that_stands_in_for_them(app: Open) -> None:
+    visit = app(RECOMMENDATION, kind="lora", model_params_b="7")
+    charts = visit.get("vega_lite_chart")
+    assert charts
+    assert all(chart.proto.alt for chart in charts)
+
+
+def test_the_weights_move_the_score(app: Open, link_of: Link) -> None:
+    visit = app(RECOMMENDATION, kind="etl")
+    slider = next(s for s in visit.slider if s.key == fields.key_of("weight_time"))
+    slider.set_value(90).run()
+    assert not visit.exception
+    assert link_of(visit)["weight_time"] == "90"
+    back = next(b for b in visit.button if "usual weights" in b.label)
+    back.click().run()
+    assert "weight_time" not in visit.query_params
+
+
+def test_an_open_question_leads_to_the_page_that_asks_it() -> None:
+    asked = {name: shell.page_of(name) for name in type(DEFAULT).model_fields}
+    for name, path in asked.items():
+        in_question = path != shell.DETAILS[0]
+        assert in_question == (field_group(name) == "answer"), name

@@ -1,0 +1,136 @@
+"""The frame of every page: state, link, refused values, menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.report.link import encode
+from engine.workload.answers import Kind
+from engine.workload.examples import EXAMPLES
+from engine.workload.workload import parse
+from pages.components import fields
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
+DETAILS = "pages/details.py"
+Open = Callable[..., AppTest]
+Link = Callable[[AppTest], dict[str, str]]
+
+
+def widget(visit: AppTest, name: str) -> Any:
+    """The widget of a field."""
+    key = fields.key_of(name)
+    kinds = ("number_input", "text_input", "selectbox", "radio", "checkbox", "slider")
+    return next(w for kind in kinds for w in visit.get(kind) if w.key == key)
+
+
+def errors(visit: AppTest) -> str:
+    return " ".join(error.value for error in visit.error)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_for_someone_who_has_answered_nothing(app: Open, page: str) -> None:
+    visit = app(page)
+    assert len(visit.title) == 1
+    assert not visit.warning or page == "pages/recommendation.py"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_from_the_link_of_an_example(app: Open, page: str) -> None:
+    visit = app(page, **encode(next(iter(EXAMPLES.values())).workload))
+    assert len(visit.title) == 1
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "pages/recommendation.py"])
+def test_the_recommendation_is_in_view_from_the_first_answer_on(app: Open, page: str) -> None:
+    assert not any("So far" in text.value for text in app(page).markdown)
+    assert any("So far" in text.value for text in app(page, failure_mode="data_loss").markdown)
+
+
+def test_a_link_restores_the_answers(app: Open) -> None:
+    visit = app(DETAILS, kind="online_inference", latency_ms="42.5", name="风控 🚀")
+    assert widget(visit, "latency_ms").value == 42.5
+    assert widget(visit, "name").value == "风控 🚀"
+    assert not visit.warning
+
+
+def test_a_widget_writes_the_link(app: Open, link_of: Link) -> None:
+    visit = app(DETAILS, kind="online_inference")
+    widget(visit, "latency_ms").set_value(9.0).run()
+    assert float(link_of(visit)["latency_ms"]) == 9
+    widget(visit, "latency_ms").set_value(None).run()
+    assert "latency_ms" not in visit.query_params
+
+
+def test_answers_survive_a_change_of_page(app: Open) -> None:
+    visit = app(DETAILS, kind="online_inference")
+    widget(visit, "latency_ms").set_value(9.0).run()
+    visit.switch_page("app.py").run()
+    visit.switch_page(DETAILS).run()
+    assert not visit.exception
+    assert widget(visit, "latency_ms").value == 9.0
+
+
+def test_bad_values_of_a_link_are_named_and_the_rest_is_kept(app: Open, link_of: Link) -> None:
+    visit = app(kind="lora", model_params_b="7", deadline_days="-3", precision="quantum", junk="x")
+    notes = " ".join(note.value.replace("\\", "") for note in visit.warning)
+    assert "deadline_days" in notes
+    assert "precision" in notes
+    assert "junk" in notes
+    assert widget(visit, "kind").value is Kind.lora
+    assert link_of(visit) == (encode(parse({"kind": "lora", "model_params_b": 7})))
+
+
+def test_the_notes_of_a_link_go_with_the_first_change(app: Open) -> None:
+    visit = app(DETAILS, kind="lora", deadline_days="-3")
+    assert visit.warning
+    widget(visit, "horizon_months").set_value(6).run()
+    assert not visit.warning
+
+
+def test_a_refused_value_stays_with_the_reason_beside_it(app: Open, link_of: Link) -> None:
+    visit = app(DETAILS, kind="online_inference", latency_ms="50")
+    widget(visit, "latency_ms").set_value(-5.0).run()
+    assert "greater than 0" in errors(visit)
+    assert widget(visit, "latency_ms").value == -5.0
+    assert float(link_of(visit)["latency_ms"]) == 50
+    visit.switch_page("app.py").run()
+    visit.switch_page(DETAILS).run()
+    assert widget(visit, "latency_ms").value == -5.0, "what was typed is lost"
+    widget(visit, "latency_ms").set_value(5.0).run()
+    assert not visit.error
+    assert float(link_of(visit)["latency_ms"]) == 5
+
+
+def test_two_answers_that_only_hold_together_may_come_in_any_order(
+    app: Open, link_of: Link
+) -> None:
+    visit = app(DETAILS, kind="llm_pretraining", model_params_b="7", active_params_b="3")
+    widget(visit, "active_params_b").set_value(37.0).run()
+    assert "active is the smaller one" in errors(visit)
+    widget(visit, "model_params_b").set_value(671.0).run()
+    assert not visit.error
+    assert float(link_of(visit)["active_params_b"]) == 37
+
+
+def test_a_widget_never_clamps_what_is_typed() -> None:
+    source = (ROOT / "pages" / "components" / "fields.py").read_text(encoding="utf-8")
+    assert "min_value" not in source
+    assert "max_value" not in source
+
+
+def test_the_menu_counts_and_marks_the_answers(app: Open) -> None:
+    visit = app(failure_mode="data_loss", parallel_fraction="0.9")
+    assert any("2 of 4 answered" in text.value for text in visit.sidebar.caption)
+
+
+def test_user_text_is_shown_as_text(app: Open) -> None:
+    name = "**bold** [link](http://x.y) $a$ <b>"
+    visit = app("pages/recommendation.py", kind="lora", name=name)
+    shown = [text.value for text in [*visit.markdown, *visit.caption, *visit.title]]
+    assert not any("**bold**" in text or " [link](" in text or "<b>" in text for text in shown)
