@@ -1,0 +1,54 @@
+"""Whether a room can power and cool what is to be bought, and in how many racks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.cost.checks import positive
+
+Cooling = Literal["air", "liquid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feasibility:
+    """Racks needed, or the reason why it can't be done there. A reason is a veto."""
+
+    racks: int
+    kw: float
+    feasible: bool
+    reason: str
+
+
+def check(
+    units: int,
+    kw_per_unit: float,
+    rack_limit_kw: float,
+    cooling: Cooling = "air",
+    available_kw: float | None = None,
+) -> Feasibility:
+    """Place machines into racks within the limit of the cooling, and within the room's power.
+
+    rack_limit_kw : load that one rack can carry with this cooling
+    available_kw : IT power that the room can give; None when it isn't known
+    """
+    positive("units", units)
+    positive("kw_per_unit", kw_per_unit)
+    positive("rack_limit_kw", rack_limit_kw)
+    kw = units * kw_per_unit
+    per_rack = math.floor(rack_limit_kw / kw_per_unit)
+    if per_rack < 1:
+        return Feasibility(
+            0,
+            kw,
+            False,
+            f"One machine draws {kw_per_unit:.3g} kW; a rack cooled by {cooling} carries "
+            f"{rack_limit_kw:.3g} kW." + (" Liquid cooling is needed." if cooling == "air" else ""),
+        )
+    racks = math.ceil(units / per_rack)
+    if available_kw is not None and kw > available_kw:
+        return Feasibility(
+            racks, kw, False, f"{kw:.3g} kW are needed and {available_kw:.3g} kW are available."
+        )
+    return Feasibility(racks, kw, True, f"{racks} racks with {per_rack} machines at most in each.")
