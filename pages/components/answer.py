@@ -16,6 +16,8 @@ from engine.estimate.estimate import Estimate
 from pages.components import charts, labels, shell
 from pages.components.labels import plain
 
+SHOWN = 6  # options side by side
+
 
 def headline(answer: Assessment) -> None:
     """The sentence in plain words, how sure, and the four figures behind it."""
@@ -25,21 +27,21 @@ def headline(answer: Assessment) -> None:
         st.caption(f"Recommendation{named}")
         st.title(plain(answer.sentence), anchor=False)
         st.markdown(plain(answer.sureness))
-    tiles = st.grid(columns=4, min_column_width=160)
-    with tiles:
+    with st.grid(columns=4, min_column_width=160):
         _tile("Cost a month", best.usd_per_month)
         _tile(best.time_label, best.time)
-        st.metric(
-            "Chance it is best",
-            labels.percent(best.probability_best),
-            f"of {answer.draws:,} cases",
-            delta_color="off",
-            delta_arrow="off",
-            border=True,
-            height="stretch",
-        )
+        for placement, share in answer.placement_probability[:1]:
+            _figure(
+                f"{PLACEMENT_LABELS[placement]} is the best in",
+                labels.percent(share),
+                f"this very one {labels.percent(best.probability_best)}",
+            )
         if best.usd_per_useful_hour is not None:
             _tile("Cost of a useful hour", best.usd_per_useful_hour)
+    st.caption(
+        f"A range holds in 8 of 10 cases; {answer.draws:,} cases were drawn over all that is "
+        f"uncertain. Worked out on {labels.day(answer.today)}."
+    )
     for warning in answer.warnings:
         st.warning(plain(warning), icon=":material/warning:")
 
@@ -47,16 +49,18 @@ def headline(answer: Assessment) -> None:
 def _tile(label: str, estimate: Estimate) -> None:
     # The label says per what; the figure and its range need not.
     figure = labels.value(estimate).partition(" per ")[0]
-    interval = labels.interval(estimate).partition(" per ")[0]
+    _figure(label, figure, labels.interval(estimate).partition(" per ")[0])
+
+
+def _figure(label: str, figure: str, under: str) -> None:
     st.metric(
         plain(label),
         plain(figure),
-        plain(interval),
+        plain(under),
         delta_color="off",
         delta_arrow="off",
         border=True,
         height="stretch",
-        help="The range holds in 8 of 10 cases.",
     )
 
 
@@ -79,50 +83,61 @@ def _reason(reason: Reason, icon: str) -> None:
     claim = f" · claim {plain(reason.claim)}" if reason.claim else ""
     with st.container(gap="xxsmall"):
         st.markdown(f"{icon} {plain(reason.text)}")
-        st.caption(f"{labels.signed(reason.points)} points · {plain(reason.source)}{claim}")
+        st.caption(f"{labels.points(reason.points)} points · {plain(reason.source)}{claim}")
 
 
 def stages(answer: Assessment) -> None:
     """Which stage of the job runs where."""
     st.subheader("Which part runs where", anchor=False)
-    table(
-        [
-            {
-                "Stage": plan.stage,
-                "Runs on": plan.name,
-                "How many": f"{plan.units} in {labels.count(plan.machines, 'machine')}",
-                "Got": ACQUISITION_LABELS.get(plan.acquisition, plan.acquisition),
-                "Cost a month": labels.money(plan.usd_per_month.likely),
-                "Busy": f"{labels.hours(plan.busy_hours_per_month)} "
-                f"({labels.percent(plan.utilization)})",
-                "Network and notes": ". ".join(filter(None, [plan.network, plan.note])),
-            }
-            for plan in answer.best.stages
-        ],
-        "Each stage with its hardware, number, way of getting it and cost a month",
-    )
+    cards = st.grid(columns=3, min_column_width=240, border=True)
+    for plan in answer.best.stages:
+        facts = [
+            labels.count(plan.machines, "machine"),
+            ACQUISITION_LABELS.get(plan.acquisition, plan.acquisition),
+            f"busy {labels.hours(plan.busy_hours_per_month)} a month "
+            f"({labels.percent(plan.utilization)})",
+            plan.network,
+            plan.note,
+        ]
+        with cards.container(gap="xsmall"):
+            st.caption(plain(plan.stage))
+            st.markdown(f"**{plan.units:,} × {plain(plan.name)}**")
+            st.markdown(plain(f"{labels.money(plan.usd_per_month.likely)} a month"))
+            st.caption(plain("; ".join(filter(None, facts))))
 
 
 def alternatives(answer: Assessment) -> None:
     """The options side by side: what each costs, takes, and how often it would be the best."""
     st.subheader("The alternatives side by side", anchor=False)
-    shown = (answer.best, *(o for o in answer.options if o.id != answer.best.id and not o.vetoes))[
-        :6
-    ]
+    shown = rivals(answer)
     charts.cost_ranges(shown)
     table([_alternative(option, answer.best) for option in shown], "The alternatives side by side")
 
 
+def rivals(answer: Assessment) -> tuple[Option, ...]:
+    """The recommendation, the best of every other placement and scale, then the next in rank."""
+    allowed = [o for o in answer.options if not o.vetoes and o.id != answer.best.id]
+    seen = {(answer.best.placement, answer.best.scale)}
+    others = []
+    for option in allowed:
+        if (option.placement, option.scale) not in seen:
+            seen.add((option.placement, option.scale))
+            others.append(option)
+    others += [option for option in allowed if option not in others]
+    return (answer.best, *others[: SHOWN - 1])
+
+
 def _alternative(option: Option, best: Option) -> dict[str, str]:
+    chosen = ", recommended" if option.id == best.id else ""
+    kind = f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}{chosen}"
+    cost = labels.money(option.usd_per_month.likely)
+    interval = labels.interval(option.usd_per_month).removesuffix(" per month")
     return {
-        "Option": f"{option.label}{' (recommended)' if option.id == best.id else ''}",
-        "Kind": f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}",
-        "Got": ACQUISITION_LABELS[option.acquisition],
-        "Cost a month": labels.money(option.usd_per_month.likely),
-        "8 of 10 cases": labels.interval(option.usd_per_month).removesuffix(" per month"),
-        option.time_label or "Time": labels.value(option.time),
+        "Option": f"{option.label} ({kind})",
+        "Cost a month": f"{cost} ({interval})",
+        "Time": labels.value(option.time),
         "Best in": labels.percent(option.probability_best),
-        "Score": labels.number(option.score),
+        "Points of 100": labels.score(option.score),
     }
 
 
@@ -163,12 +178,15 @@ def ruled_out(answer: Assessment) -> None:
         st.subheader("Ruled out", anchor=False)
         for veto in answer.ruled_out:
             with st.container(gap="xxsmall"):
-                st.markdown(f":material/block: **{plain(veto.rules_out)}** {plain(veto.reason)}")
+                st.markdown(f":material/block: **{plain(veto.rules_out)}:** {plain(veto.reason)}")
                 st.caption(plain(veto.source))
 
 
 def table(rows: list[dict[str, str]], alt: str) -> None:
-    """A table of texts that a board can read and a browser can print."""
+    """A table of texts that a board can read and a browser can print.
+
+    Five short columns at most: on a phone a wider one would scroll, out of a keyboard's reach.
+    """
     if not rows:
         st.markdown("Nothing to show.")
         return

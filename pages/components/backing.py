@@ -9,7 +9,11 @@ from pages.components import labels
 from pages.components.answer import table
 from pages.components.labels import plain
 
-AGREES = {True: "agree", False: "differ", None: "does not apply"}
+AGREES = {
+    True: ":material/check: Agree:",
+    False: ":material/close: Differ:",
+    None: ":material/remove: Does not apply:",
+}
 
 
 def score(answer: Assessment) -> None:
@@ -19,17 +23,16 @@ def score(answer: Assessment) -> None:
             [
                 {
                     "Criterion": part.title,
-                    "Weight": labels.percent(part.weight),
-                    "Value": labels.number(part.value),
-                    "Points": labels.signed(part.points),
-                    "Because": part.because,
-                    "Source": part.source,
+                    "Weight × value": f"{labels.percent(part.weight)} × "
+                    f"{labels.number(part.value)}",
+                    "Points": labels.points(part.points),
+                    "Because": f"{part.because} ({part.source})",
                 }
                 for part in answer.best.contributions
             ],
             "The criteria with their weight, value and points",
         )
-        st.caption(f"The points add up to the score of {labels.number(answer.best.score)}.")
+        st.caption(f"The points add up to the score: {labels.score(answer.best.score)} of 100.")
 
 
 def rules(answer: Assessment) -> None:
@@ -37,21 +40,12 @@ def rules(answer: Assessment) -> None:
     differ = sum(rule.agrees is False for rule in answer.rules)
     title = f"The articles' rules against the model: {differ} of {len(answer.rules)} differ"
     with st.expander(title, icon=":material/rule:"):
-        table(
-            [
-                {
-                    "Rule": rule.rule,
-                    "Says": rule.says,
-                    "The model says": rule.model_says,
-                    "They": AGREES[rule.agrees],
-                    "Followed": rule.follows,
-                    "Why": rule.why,
-                    "Article": rule.article,
-                }
-                for rule in answer.rules
-            ],
-            "Each rule of the articles with what it says of this job and what the model says",
-        )
+        for rule in answer.rules:
+            with st.container(gap="xxsmall"):
+                st.markdown(f"{AGREES[rule.agrees]} **{plain(rule.rule)}**")
+                st.markdown(plain(f"The rule says {rule.says}; the model says {rule.model_says}."))
+                followed = f"Followed: {rule.follows}. {rule.why}".strip()
+                st.caption(plain(f"{followed} (article {rule.article}, rule {rule.id})"))
 
 
 def assumptions(answer: Assessment) -> None:
@@ -65,9 +59,7 @@ def assumptions(answer: Assessment) -> None:
                     "Input": item.title,
                     "Likely": labels.value(item.estimate),
                     "8 of 10 cases": labels.interval(item.estimate),
-                    "From": "your answer" if item.answered else "usual for this kind of work",
-                    "How sure": item.certainty,
-                    "Source": item.source,
+                    "From": f"{item.source}, {item.certainty}",
                 }
                 for item in answer.assumptions
             ],
@@ -105,4 +97,4 @@ def architecture(answer: Assessment) -> None:
         for remedy, why in asked.remedies:
             st.markdown(f"**{plain(remedy)}** {plain(why)}")
         if asked.diagram:
-            st.code(asked.diagram, language=None)
+            st.code(asked.diagram, language=None, wrap_lines=True)

@@ -15,7 +15,12 @@ from engine.assessment import Option
 from pages.components import labels
 
 PLACEMENTS = ["GPU", "CPU", "Hybrid", "One machine"]
-USD_AXIS = alt.Axis(format="$~s", tickCount=5, grid=False, domain=False)
+USD_AXIS = alt.Axis(
+    labelExpr="datum.value ? format(datum.value, '$~s') : '$0'",
+    tickCount=5,
+    grid=False,
+    domain=False,
+)
 COLOUR = alt.Scale(domain=PLACEMENTS)
 
 

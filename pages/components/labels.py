@@ -112,9 +112,14 @@ def percent(share: float | None) -> str:
     return f"{share * 100:.0f}%"
 
 
-def signed(points: float) -> str:
-    """Points that are added to or taken from a score."""
-    return f"{'+' if points >= 0 else '−'}{abs(points):.1f}"
+def points(share: float) -> str:
+    """What a criterion adds to a score or takes from it, of 100 points in all."""
+    return f"{'+' if share >= 0 else '−'}{abs(share) * 100:.1f}"
+
+
+def score(share: float) -> str:
+    """A score of 1 as points of 100."""
+    return f"{share * 100:.0f}"
 
 
 def day(when: date) -> str:

@@ -276,7 +276,7 @@ def _bar(now: Workload) -> None:
         st.markdown(
             f":small[**So far: {labels.plain(best.label)}** · "
             f"{labels.plain(labels.value(best.usd_per_month))} · "
-            f"the best in {labels.percent(best.probability_best)} of cases]",
+            f"{labels.plain(answer.sureness)}]",
             width="stretch",
         )
         link(RECOMMENDATION[0], "Why", icon=":material/arrow_forward:", icon_position="right")
