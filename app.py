@@ -49,7 +49,7 @@ with shell.page("Start", ":material/home:", path="app.py", heading=False):
         with cards.container(gap="xsmall"):
             st.markdown(f"**{labels.plain(example.title)}**")
             st.markdown(labels.plain(example.story))
-            st.caption(labels.plain(example.article))
+            st.caption(labels.plain(labels.article(example.article)))
             shell.link(
                 shell.RECOMMENDATION[0],
                 "See the answer",

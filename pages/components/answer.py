@@ -146,20 +146,22 @@ def changes(answer: Assessment) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("What would change it", anchor=False)
+        turning = [flip for flip in answer.flips if flip.at is not None]
         table(
             [
                 {
                     "Answer": flip.title,
                     "Now": labels.quantity(flip.now, flip.unit),
-                    "Turns at": labels.quantity(flip.at, flip.unit)
-                    if flip.at is not None
-                    else "never",
+                    "Turns at": labels.quantity(flip.at, flip.unit),
                     "Then": flip.becomes,
                 }
-                for flip in answer.flips
+                for flip in turning
             ],
             "The nearest value of each answer at which the recommendation changes",
         )
+        firm = [flip.title for flip in answer.flips if flip.at is None]
+        if firm:
+            st.caption(plain(f"No value within reason changes it: {', '.join(firm)}."))
     with right:
         st.subheader("Answer this next", anchor=False)
         if not answer.next_questions:

@@ -45,7 +45,7 @@ def rules(answer: Assessment) -> None:
                 st.markdown(f"{AGREES[rule.agrees]} **{plain(rule.rule)}**")
                 st.markdown(plain(f"The rule says {rule.says}; the model says {rule.model_says}."))
                 followed = f"Followed: {rule.follows}. {rule.why}".strip()
-                st.caption(plain(f"{followed} (article {rule.article}, rule {rule.id})"))
+                st.caption(plain(f"{followed} ({labels.article(rule.article)})"))
 
 
 def assumptions(answer: Assessment) -> None:

@@ -132,6 +132,12 @@ def age(days: int) -> str:
     return "today" if days <= 0 else "1 day old" if days == 1 else f"{days} days old"
 
 
+# The articles whose framework the app carries, by the number that claims and examples cite.
+ARTICLES = {
+    "000": "GPU Cluster vs Distributed Computing",
+    "001": "Why I Stopped Pretending GPU Clusters…",
+    "003": "GPU Cluster vs CPU Cluster",
+}
 HOUR = {"h": "hour", "useful_h": "useful hour"}
 FRESHNESS = {
     "fresh": ":material/check_circle: {age}",
@@ -160,3 +166,8 @@ def hours(amount: float) -> str:
 def count(amount: int, noun: str) -> str:
     """So many of something: 1 machine, 3 machines."""
     return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
+def article(number: str) -> str:
+    """The title of an article by its number."""
+    return ARTICLES.get(number, number)

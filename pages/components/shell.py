@@ -36,7 +36,7 @@ QUESTIONS = [
 ]
 # How the names of the fields begin that each question asks, in the order of QUESTIONS.
 ASKED = [
-    ("bottleneck", "time_shares", "symptoms"),
+    ("bottleneck", "time_shares", "symptoms", "io_share"),
     ("failure_mode", "downtime"),
     ("parallel_fraction", "timings", "gpu_speedup"),
     ("utilization_by", "useful_hours", "runs_per", "hours_per", "days_per", "monthly_variation"),
