@@ -1,0 +1,338 @@
+"""The share link: what is written, what is read back, and what bad input leaves behind."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.report.link import (
+    ALIASES,
+    FIELDS,
+    SYMPTOMS,
+    WEIGHTS,
+    LinkNote,
+    decode,
+    decode_query,
+    encode,
+    link,
+    link_date,
+    number_text,
+    query_string,
+    share_link,
+)
+from engine.workload.answers import Symptom
+from engine.workload.workload import DEFAULT, Workload, parse
+
+# Every field changed, each with about the longest value that a person would type.
+FULL: dict[str, Any] = {
+    "name": "Nightly re-training and serving of the fraud model for all European cards",
+    "kind": "llm_finetuning",
+    "bottleneck": "memory_bandwidth",
+    "bottleneck_sure": "exact",
+    "time_shares": (32.5, 12.5, 10, 20.5, 14.5, 10),
+    "symptoms": tuple(Symptom),
+    "failure_mode": "silent_corruption",
+    "failure_mode_sure": "exact",
+    "downtime": "minutes",
+    "parallel_fraction": 0.9725,
+    "parallel_fraction_sure": "exact",
+    "timings": ((8, 14.25), (16, 9.75), (32, 8.5), (64, 12.25)),
+    "gpu_speedup": 37.5,
+    "gpu_speedup_sure": "roughly",
+    "utilization_by": "schedule",
+    "useful_hours_per_month": 347.5,
+    "useful_hours_sure": "exact",
+    "runs_per_month": 31.5,
+    "hours_per_run": 12.25,
+    "hours_per_day": 12.5,
+    "days_per_week": 5.5,
+    "monthly_variation": 0.35,
+    "model_params_b": 671.5,
+    "active_params_b": 37.25,
+    "train_tokens_b": 14800.5,
+    "model_class": "recommender",
+    "tokens_in": 128000,
+    "tokens_out": 16384,
+    "items_per_run": 250000000,
+    "working_set_gb": 12500.5,
+    "working_set_shardable": False,
+    "data_gb": 250000.5,
+    "precision": "fp64",
+    "rate_per_s": 115740.5,
+    "peak_factor": 12.5,
+    "services": 1250,
+    "cpu_ms_per_item": 12.75,
+    "latency_ms": 1250.5,
+    "cpu_latency_ms": 2250.5,
+    "current": "gpu",
+    "current_units": 1024,
+    "current_usd_per_month": 1250000.5,
+    "location": "in_house",
+    "rewrite": "impossible",
+    "consistency": "eventual",
+    "deadline_days": 182.5,
+    "horizon_months": 36,
+    "budget_usd_per_month": 2500000.5,
+    "team": "own_hardware",
+    "weight_cost": 100,
+    "weight_time": 100,
+    "weight_fit": 100,
+    "weight_resilience": 100,
+    "weight_effort": 100,
+    "weight_flexibility": 100,
+}
+BASE = "https://clusterfit.example.com/recommendation"
+
+
+def numbers(name: str) -> st.SearchStrategy[Any]:
+    """Values of a numeric field between its bounds."""
+    low, high, open_low = 0.0, 1e15, False
+    for rule in Workload.model_fields[name].metadata:
+        low = float(getattr(rule, "ge", low))
+        high = float(getattr(rule, "le", high))
+        if hasattr(rule, "gt"):
+            low, open_low = float(rule.gt), True
+    if isinstance(getattr(DEFAULT, name), int):
+        return st.integers(int(low), int(high))
+    return st.floats(low, high, exclude_min=open_low, allow_nan=False)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Any valid workload."""
+    values: dict[str, Any] = {}
+    for name in Workload.model_fields:
+        default = getattr(DEFAULT, name)
+        if name in ("time_shares", "symptoms", "timings", "name") or draw(st.booleans()):
+            continue
+        if isinstance(default, bool):
+            values[name] = draw(st.booleans())
+        elif isinstance(default, StrEnum):
+            values[name] = draw(st.sampled_from(list(type(default))))
+        else:
+            values[name] = draw(numbers(name))
+    values["name"] = draw(st.text(max_size=80))
+    values["symptoms"] = tuple(draw(st.lists(st.sampled_from(list(Symptom)), max_size=10)))
+    pair = st.tuples(*[st.floats(0, 1e6, exclude_min=True)] * 2)
+    values["timings"] = tuple(draw(st.lists(pair, max_size=8)))
+    shares = draw(st.lists(st.floats(0.001, 16.5), min_size=6, max_size=6))
+    values["time_shares"] = tuple(shares) if draw(st.booleans()) else ()
+    try:
+        return parse(values)
+    except InputError as error:
+        return parse(
+            {k: v for k, v in values.items() if k in ("name", "timings", "kind")}
+            | {error.where: getattr(DEFAULT, error.where)}
+        )
+
+
+def test_the_defaults_need_no_parameters() -> None:
+    assert encode(DEFAULT) == {}
+    assert link(BASE, DEFAULT) == BASE
+    assert decode({}) == (DEFAULT, [])
+
+
+def test_a_link_reads_like_the_answers() -> None:
+    workload = parse(
+        {
+            "name": "风控 🚀",
+            "kind": "lora",
+            "parallel_fraction": 0.92,
+            "useful_hours_per_month": 40.0,
+            "timings": [(8, 14), (32, 19.5)],
+            "time_shares": [50, 10, 0, 12.5, 0, 0],
+            "symptoms": ["low_ipc", "swapping"],
+            "working_set_shardable": False,
+        }
+    )
+    assert query_string(workload) == (
+        "v=1&name=%E9%A3%8E%E6%8E%A7+%F0%9F%9A%80&kind=lora&shares=50,10,0,12.5,0,0"
+        "&seen=ipc,swap&p=0.92&timings=8x14,32x19.5&hours=40&set_splits=no"
+    )
+
+
+def test_a_plan_with_every_field_changed_stays_below_1000_characters() -> None:
+    workload = parse(FULL)
+    assert set(FULL) == set(Workload.model_fields)
+    assert all(getattr(workload, name) != getattr(DEFAULT, name) for name in FULL)
+    address = share_link(workload, BASE, date(2026, 12, 1))
+    assert len(address) < 1000
+    assert decode_query(address) == (workload, [])
+    # A browser writes each comma of the address bar as three characters.
+    assert len(address.replace(",", "%2C")) < 1000
+
+
+def test_each_field_has_one_short_name_of_its_own() -> None:
+    assert set(ALIASES) <= set(Workload.model_fields)
+    shorts = [ALIASES.get(name, name) for name in Workload.model_fields]
+    assert len(set(shorts)) == len(shorts)
+    assert not {"v", "d", "weights"} & set(FIELDS)
+    assert set(SYMPTOMS) == set(Symptom)
+    assert len(set(SYMPTOMS.values())) == len(SYMPTOMS)
+    assert len(WEIGHTS) == 6
+    assert all(FIELDS[name] == name for name in Workload.model_fields)
+
+
+@given(workloads())
+def test_what_is_written_is_read_back_the_same(workload: Workload) -> None:
+    assert decode(encode(workload)) == (workload, [])
+    assert decode_query(query_string(workload)) == (workload, [])
+    address = share_link(workload, BASE, date(2026, 12, 1))
+    assert decode(parse_qs(urlsplit(address).query, keep_blank_values=True)) == (workload, [])
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_keeps_its_value(value: float) -> None:
+    text = number_text(value)
+    assert float(text) == value
+    assert "+" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(40.0, "40"), (0.1, "0.1"), (1e20, "1e20"), (1e-7, "1e-07"), (12, "12")]
+)
+def test_a_number_has_no_needless_characters(value: float, text: str) -> None:
+    assert number_text(value) == text
+
+
+def test_full_and_short_names_are_both_read() -> None:
+    assert decode({"parallel_fraction": "0.5"}) == decode({"p": "0.5"})
+    workload, notes = decode({"p": "0.5", "parallel_fraction": "0.6"})
+    assert workload.parallel_fraction == 0.5
+    assert [note.field for note in notes] == ["parallel_fraction"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field", "words"),
+    [
+        ({"p": "1.2"}, "parallel_fraction", "less than or equal to 1"),
+        ({"p": "nan"}, "parallel_fraction", "a number is needed"),
+        ({"p": "inf"}, "parallel_fraction", "a number is needed"),
+        ({"p": "1e999"}, "parallel_fraction", "“1e999”"),
+        ({"p": ""}, "parallel_fraction", "empty"),
+        ({"p": "٠.٥"}, "parallel_fraction", "a number is needed"),
+        ({"hours": "4_0"}, "useful_hours_per_month", "a number is needed"),
+        ({"deadline_days": "-3"}, "deadline_days", "greater than 0"),
+        ({"months": "12.5"}, "horizon_months", "integer"),
+        ({"services": "9" * 400}, "services", "…"),
+        ({"items": "🚀"}, "items_per_run", "“🚀”"),
+        ({"precision": "quantum"}, "precision", "fp64"),
+        ({"kind": "lor"}, "kind", "must be one of"),
+        ({"set_splits": "maybe"}, "working_set_shardable", "yes or no"),
+        ({"timings": "8x14,32"}, "timings", "like 8x14"),
+        ({"timings": "8x14,"}, "timings", "like 8x14"),
+        ({"timings": ",".join(["1x1"] * 9)}, "timings", "8"),
+        ({"shares": "50,50"}, "time_shares", "give 6 shares"),
+        ({"shares": "90,90,0,0,0,0"}, "time_shares", "more than 100%"),
+        ({"symptoms": "cpu_full,magic"}, "symptoms", "must be one of"),
+        ({"weights": "1,2"}, "weights", "6 numbers"),
+        ({"weights": "1,2,3,4,500,6"}, "weight_effort", "less than or equal to 100"),
+        ({"name": "x" * 81}, "name", "80 characters"),
+        ({"name": "x" * 100_000}, "name", "100,000 characters"),
+        ({"junk": "x"}, "junk", "no such field"),
+        ({"": "x"}, "“”", "no such field"),
+        ({"v": "2"}, "v", "newer"),
+        ({"v": "x"}, "v", "no version"),
+        ({"d": "yesterday"}, "d", "a date is needed"),
+        ({"p": ["0.5", "0.7"]}, "parallel_fraction", "more than once"),
+    ],
+)
+def test_a_bad_value_is_named_and_the_rest_is_kept(
+    parameters: dict[str, Any], field: str, words: str
+) -> None:
+    workload, notes = decode({"kind": "lora", "params_b": "7", **parameters})
+    assert [note.field for note in notes] == [field]
+    assert words in str(notes[0])
+    assert str(notes[0]).startswith(f"{field}: ")
+    assert len(str(notes[0])) < 400
+    assert workload.model_params_b == 7
+
+
+def test_a_bad_value_is_repeated_in_at_most_80_characters() -> None:
+    _, notes = decode({"rate": "z" * 500})
+    assert "z" * 79 + "…" in str(notes[0])
+    assert "z" * 80 not in str(notes[0])
+
+
+def test_a_repeated_value_that_says_the_same_is_no_fault() -> None:
+    assert decode({"p": ["0.5", "0.5"]})[1] == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "dropped", "kept"),
+    [
+        ({"params_b": "7", "active_b": "8"}, "active_params_b", "model_params_b"),
+        (
+            {"by": "runs", "runs": "100", "run_h": "10"},
+            "hours_per_run",
+            "runs_per_month",
+        ),
+    ],
+)
+def test_of_answers_that_contradict_each_other_one_is_left_out(
+    parameters: dict[str, str], dropped: str, kept: str
+) -> None:
+    workload, notes = decode(parameters)
+    assert [note.field for note in notes] == [dropped]
+    assert getattr(workload, dropped) == getattr(DEFAULT, dropped)
+    assert getattr(workload, kept) != getattr(DEFAULT, kept)
+
+
+def test_weights_that_are_all_zero_fall_back_to_the_cost() -> None:
+    names = [name for name in Workload.model_fields if name.startswith("weight_")]
+    workload, notes = decode(dict.fromkeys(names, "0"))
+    assert workload.weights == (40, 0, 0, 0, 0, 0)
+    assert [note.field for note in notes] == ["weight_cost"]
+
+
+def test_the_date_of_a_link_is_read_and_is_no_part_of_the_workload() -> None:
+    address = share_link(parse({"kind": "lora"}), BASE, date(2026, 12, 1))
+    assert address == f"{BASE}?v=1&kind=lora&d=2026-12-01"
+    parameters = parse_qs(urlsplit(address).query)
+    assert link_date(parameters) == date(2026, 12, 1)
+    assert decode(parameters) == (parse({"kind": "lora"}), [])
+    assert link_date({}) is None
+    assert link_date({"d": "x" * 1000}) is None
+
+
+def test_a_flood_of_parameters_gives_a_few_notes() -> None:
+    _, notes = decode({f"x{i}": "1" for i in range(5000)})
+    assert len(notes) == 20
+    assert str(notes[-1]) == "link: 4,981 more parts are left out"
+    assert decode_query("&".join(f"x{i}=1" for i in range(5000)))[0] == DEFAULT
+
+
+def test_every_cut_of_a_full_link_can_still_be_read() -> None:
+    address = share_link(parse(FULL), BASE, date(2026, 12, 1))
+    for end in range(0, len(address), 7):
+        workload, notes = decode_query(address[:end])
+        assert isinstance(workload, Workload)
+        assert len(notes) <= 2
+
+
+texts = st.text(max_size=40) | st.sampled_from(["1", "-1", "nan", "1e400", "a,b", "8x", "=1+1"])
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(max_size=12), texts | st.lists(texts))
+)
+def test_nothing_that_a_link_holds_raises(parameters: dict[str, Any]) -> None:
+    workload, notes = decode(parameters)
+    assert isinstance(workload, Workload)
+    assert all(isinstance(note, LinkNote) and note.field for note in notes)
+    assert decode(encode(workload)) == (workload, [])
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_as_a_link_never_raise(junk: bytes) -> None:
+    for text in (junk.decode("latin-1"), junk.decode("utf-8", "surrogateescape")):
+        workload, _ = decode_query(text)
+        assert decode(encode(workload)) == (workload, [])
+        decode_query(f"{BASE}?{text}&p={text}&name={text}")
