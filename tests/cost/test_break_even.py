@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.cost.break_even import (
@@ -27,6 +27,7 @@ from engine.errors import InputError
 usd = st.floats(0.1, 100)
 
 
+@settings(max_examples=25)
 @given(usd, usd)
 def test_utilization_by_search_equals_the_closed_form(committed: float, on_demand: float) -> None:
     closed = utilization(committed, on_demand).value

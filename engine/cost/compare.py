@@ -1,0 +1,140 @@
+"""Two ways to pay against each other, on their whole tables: at which utilization they cross.
+
+The cost of a table is a straight line in the hours used (power, hours paid), so two tables give the
+crossing in closed form. The rent that makes them equal follows the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.cost.break_even import BreakEven
+from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow
+from engine.cost.checks import Array
+from engine.cost.monthly import Acquisition, monthly_cost
+from engine.cost.own import Ownership
+from engine.cost.parameters import cost_parameters, value
+from engine.cost.rent import NO_FEES, Fees, Rental
+from engine.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WayToPay:
+    """A rent or an ownership under one acquisition; low and high terms where they are known."""
+
+    label: str
+    hardware: Rental | Ownership
+    acquisition: Acquisition
+    low: Rental | Ownership | None = None
+    high: Rental | Ownership | None = None
+    fees: Fees = NO_FEES
+
+
+def table(way: WayToPay, units: int, share_of_hours: float | Array, months: int) -> CashFlow:
+    """The cash-flow table at a utilization, or one of draws at many."""
+    return _table(way, way.hardware, units, share_of_hours, months)
+
+
+def utilization_where(committed: WayToPay, used: WayToPay, units: int, months: int) -> BreakEven:
+    """Share of the hours above which the first way is the cheaper, with its range.
+
+    The least favourable end sets the high cost of the first against the low one of the second.
+    """
+
+    def point(first: Rental | Ownership, second: Rental | Ownership) -> float | None:
+        def gap(share: float) -> float:
+            first_table = _table(committed, first, units, share, months)
+            second_table = _table(used, second, units, share, months)
+            return float(np.mean(first_table.total)) - float(np.mean(second_table.total))
+
+        idle, full = gap(0.0), gap(1.0)
+        if full > 0:
+            return None
+        return idle / (idle - full) if idle > 0 else 0.0
+
+    likely = point(committed.hardware, used.hardware)
+    return BreakEven(
+        likely,
+        point(committed.low or committed.hardware, used.high or used.hardware),
+        point(committed.high or committed.hardware, used.low or used.hardware),
+        "share of hours",
+        f"{committed.label} never beats {used.label}."
+        if likely is None
+        else f"Above {likely:.0%} of the hours {committed.label} beats {used.label}.",
+    )
+
+
+def rent_where(owned: WayToPay, units: int, share_of_hours: float, months: int) -> BreakEven:
+    """Rent per machine-hour above which owning is the cheaper at a utilization, with its range."""
+
+    def point(hardware: Rental | Ownership) -> float | None:
+        flow = _table(owned, hardware, units, share_of_hours, months)
+        hours = units * share_of_hours * HOURS_PER_MONTH * months
+        return float(np.mean(flow.total)) / hours if hours > 0 else None
+
+    likely = point(owned.hardware)
+    return BreakEven(
+        likely,
+        point(owned.low or owned.hardware),
+        point(owned.high or owned.hardware),
+        "USD/hour",
+        "Nothing is used, so no rent makes owning the cheaper."
+        if likely is None
+        else f"Above ${likely:,.2f} an hour owning is the cheaper.",
+    )
+
+
+def curves(
+    ways: Sequence[WayToPay], units: int, shares_of_hours: Array, months: int
+) -> dict[str, Array]:
+    """Cost of a useful machine-hour against utilization by label; infinity at no use."""
+    return {
+        way.label: np.asarray(table(way, units, shares_of_hours, months).cost_per_useful_hour)
+        / units
+        for way in ways
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A rule of the articles, to be drawn beside what is computed."""
+
+    id: str
+    value: float
+    unit: str
+    says: str
+    source: str
+
+
+def marks() -> tuple[Mark, ...]:
+    """The articles' break-evens: 5 and 20 runs, 40, 50 and 60%, 18 months, 30% variation."""
+    return tuple(
+        Mark(row.id, row.likely, row.unit, row.description, row.source)
+        for row in cost_parameters().values()
+        if row.id.startswith("mark_")
+    )
+
+
+def overhead_beside_the_article(flow: CashFlow) -> tuple[float, float]:
+    """Yearly running cost of owning over the machines' price: itemised, and the article's 30%."""
+    machines = sum(float(np.mean(x.total)) for x in flow.lines if x.item == "Machines")
+    if machines <= 0:
+        raise InputError("no machines are bought", where="acquisition", right="buy")
+    running = float(np.mean(flow.section_total("running")))
+    return running / machines * 12 / flow.months, value("article_overhead_per_year")
+
+
+def _table(
+    way: WayToPay,
+    hardware: Rental | Ownership,
+    units: int,
+    share_of_hours: float | Array,
+    months: int,
+) -> CashFlow:
+    hours = share_of_hours * HOURS_PER_MONTH
+    return monthly_cost(
+        hardware, way.acquisition, units, hours, months, fees=way.fees, label=way.label
+    )

@@ -1,0 +1,174 @@
+"""Whole tables against each other: crossings, curves, and a base with a burst."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.cost.break_even import by_root
+from engine.cost.commitment import constant, hourly
+from engine.cost.compare import (
+    WayToPay,
+    curves,
+    marks,
+    overhead_beside_the_article,
+    rent_where,
+    table,
+    utilization_where,
+)
+from engine.cost.mix import mixed_cost
+from engine.cost.monthly import monthly_cost
+from engine.cost.own import Ownership
+from engine.cost.rent import Rental, SpotTerms
+from engine.errors import InputError
+
+OWN = Ownership(
+    310_000,
+    network_usd=40_000,
+    kw_per_unit=8,
+    idle_power_share=0.3,
+    usd_per_kwh=0.12,
+    pue=1.35,
+    housing_usd_per_kw_month=174,
+    staff_fte=0.5,
+    usd_per_fte_year=220_000,
+    maintenance_share_per_year=0.05,
+    resale_share=0.3,
+    cost_of_capital=0.11,
+    delivery_months=2,
+)
+BUY = WayToPay(
+    "owning",
+    OWN,
+    "buy",
+    low=replace(OWN, usd_per_unit=220_000.0),
+    high=replace(OWN, usd_per_unit=360_000.0),
+)
+ON_DEMAND = WayToPay("on demand", Rental(55.04), "on_demand", Rental(32.0), Rental(80.0))
+
+
+@settings(max_examples=25)
+@given(st.floats(5, 100), st.floats(50_000, 500_000), st.integers(6, 60))
+def test_crossing_by_search_equals_the_closed_form(rent: float, price: float, months: int) -> None:
+    own = replace(BUY, hardware=replace(OWN, usd_per_unit=price))
+    cloud = replace(ON_DEMAND, hardware=Rental(rent))
+    closed = utilization_where(own, cloud, 2, months).value
+    found = by_root(
+        lambda u: float(table(own, 2, u, months).total),
+        lambda u: float(table(cloud, 2, u, months).total),
+        0.0,
+        1.0,
+    )
+    assert found == (None if closed is None else pytest.approx(closed, rel=1e-9))
+
+
+def test_the_crossing_has_its_range_and_its_sentence() -> None:
+    found = utilization_where(BUY, ON_DEMAND, 4, 36)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.low < found.value
+    assert found.high is None or found.high > found.value
+    assert "owning beats on demand" in found.text
+    never = utilization_where(BUY, replace(ON_DEMAND, hardware=Rental(1.0)), 4, 36)
+    assert never.never
+    assert never.text == "owning never beats on demand."
+
+
+@given(st.floats(0.05, 1))
+def test_at_the_crossing_rent_both_cost_the_same(share: float) -> None:
+    rent = rent_where(BUY, 4, share, 36).value
+    assert rent is not None
+    at_rent = monthly_cost(Rental(rent), "on_demand", 4, share * 730, 36)
+    assert at_rent.total == pytest.approx(float(table(BUY, 4, share, 36).total))
+
+
+def test_without_use_no_rent_makes_owning_cheaper() -> None:
+    assert rent_where(BUY, 4, 0.0, 36).never
+
+
+def test_curves_for_the_chart() -> None:
+    u = np.array([0.0, 0.5, 1.0])
+    lines = curves([BUY, ON_DEMAND], 4, u, 36)
+    assert lines["on demand"].tolist() == [math.inf, pytest.approx(55.04), pytest.approx(55.04)]
+    assert lines["owning"][0] == math.inf
+    assert lines["owning"][1] > lines["owning"][2]
+
+
+def test_the_articles_marks_stand_beside() -> None:
+    found = {mark.id: mark.value for mark in marks()}
+    assert found == {
+        "mark_runs_rent": 5,
+        "mark_runs_buy": 20,
+        "mark_share_rent": 0.4,
+        "mark_share_on_premises": 0.5,
+        "mark_share_build": 0.6,
+        "mark_months_stable": 18,
+        "mark_variation": 0.3,
+    }
+    itemised, article = overhead_beside_the_article(table(BUY, 4, 0.8, 36))
+    assert article == 0.3
+    assert 0.05 < itemised < 0.5
+    with pytest.raises(InputError, match="acquisition"):
+        overhead_beside_the_article(table(ON_DEMAND, 4, 0.8, 36))
+
+
+# --- a base with a burst
+
+logs = st.lists(st.integers(0, 12), min_size=1, max_size=40).filter(lambda log: max(log) > 0)
+
+
+@given(logs, st.floats(5, 120), st.booleans())
+def test_a_mixed_table_is_never_dearer_than_its_best_pure_form(
+    log: list[int], rent: float, owned: bool
+) -> None:
+    demand = hourly([float(x) for x in log])
+    base: Rental | Ownership = OWN if owned else Rental(30.0)
+    way: Any = "buy" if owned else "reserved_3y"
+    burst = Rental(rent)
+    mixed = mixed_cost(base, way, burst, "on_demand", demand, 36)
+    total = float(mixed.flow.total)
+
+    peak = max(log)
+    hours = demand.mean / peak * 730
+    committed = float(monthly_cost(base, way, peak, hours, 36).total)
+    if owned:  # until delivery all is rented
+        committed += rent * demand.mean * 730 * OWN.delivery_months
+    rented = rent * demand.mean * 730 * 36
+    assert total <= min(committed, rented) * (1 + 1e-9)
+
+
+@given(logs, st.floats(5, 120))
+def test_no_other_number_of_owned_machines_is_cheaper(log: list[int], rent: float) -> None:
+    demand = hourly([float(x) for x in log])
+    mixed = mixed_cost(OWN, "buy", Rental(rent), "on_demand", demand, 36)
+    c0, v = mixed.committed_idle_usd_per_hour, 0.0
+    v = mixed.committed_used_usd_per_hour - c0
+    costs = [
+        c0 * q + v * (demand.mean - demand.above(q)) + rent * demand.above(q)
+        for q in range(max(log) + 1)
+    ]
+    assert mixed.mix.usd_per_hour == pytest.approx(min(costs), rel=1e-9)
+
+
+def test_the_table_of_a_mix_is_what_the_mix_says() -> None:
+    # reserved at 30, on demand at 60, so commit what is needed in over half of the hours:
+    # 4 machines; 36 months x 730 h x (4 x 30 + 60 x 0.4 x 6) = 26,280 x 264
+    demand = hourly([4, 4, 4, 10, 10])
+    mixed = mixed_cost(Rental(30.0), "reserved_3y", Rental(60.0), "on_demand", demand, 36)
+    assert mixed.mix.base == 4
+    assert mixed.flow.total == pytest.approx(26_280 * 264)
+    assert mixed.flow.total == pytest.approx(mixed.mix.usd_per_month * 36)
+
+
+def test_spot_can_be_the_burst_and_dedicated_months_can_not() -> None:
+    spot = Rental(20.0, spot=SpotTerms(0.01, 0.02, 0.3, 0.5))
+    mixed = mixed_cost(Rental(30.0), "reserved_3y", spot, "spot", constant(4), 36)
+    assert mixed.burst_usd_per_hour > 20
+    with pytest.raises(InputError, match="burst_acquisition"):
+        mixed_cost(Rental(30.0), "reserved_3y", spot, "dedicated", constant(4), 36)
