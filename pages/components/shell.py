@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from engine.report.link import decode, encode, share_link
 from pydantic import ValidationError
 
 from engine.assessment import Assessment
 from engine.errors import ClusterFitError
+from engine.report.link import decode, encode, link_date, share_link
 from engine.workload.workload import DEFAULT, Workload, parse
 from pages.components import labels
 
@@ -213,6 +213,12 @@ def _load() -> None:
     except (ClusterFitError, ValidationError) as error:
         st.session_state["workload"], notes = DEFAULT, [str(error)]
     st.session_state["link_notes"] = [str(note) for note in notes]
+    made = link_date(url)
+    if made is not None and made < date.today():
+        st.session_state["link_notes"].append(
+            f"This link was made on {labels.day(made)}. The answers are the same; the prices are "
+            "today's, so figures may have moved since."
+        )
     st.session_state["refused"] = {}
     st.session_state["url"] = url
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import streamlit as st
-from engine.report.pdf import pdf
-from engine.report.table import to_csv, to_xlsx
 
 from engine.assessment import Assessment
+from engine.report.pdf import pdf
+from engine.report.table import to_csv, to_xlsx
 from pages.components import shell
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

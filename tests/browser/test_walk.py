@@ -119,7 +119,7 @@ def test_fast_typing_loses_nothing(page: Page, settle: Settle) -> None:
     page.wait_for_timeout(1000)
     settle(page)
     expect(months).to_have_value("27")
-    assert "horizon_months=27" in page.url
+    assert "months=27" in page.url
 
 
 def test_an_example_opens_with_one_click(page: Page, settle: Settle) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.report.link import decode
+from engine.workload.workload import Workload
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,13 +32,12 @@ def app() -> Callable[..., AppTest]:
 
 
 @pytest.fixture
-def link_of() -> Callable[[AppTest], dict[str, str]]:
-    """The parameters in the address of a visit."""
+def said() -> Callable[[AppTest], Workload]:
+    """The workload in the address of a visit, which must be a link without a fault."""
 
-    def read(visit: AppTest) -> dict[str, str]:
-        return {
-            name: value if isinstance(value, str) else value[-1]
-            for name, value in dict(visit.query_params).items()
-        }
+    def read(visit: AppTest) -> Workload:
+        workload, notes = decode(dict(visit.query_params))
+        assert notes == []
+        return workload
 
     return read

@@ -7,27 +7,26 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.report.link import decode, encode
+from engine.report.link import encode
 from engine.workload.answers import Kind
 from engine.workload.examples import EXAMPLES
-from engine.workload.workload import DEFAULT, applies, field_group
+from engine.workload.workload import DEFAULT, Workload, applies, field_group
 from pages.components import fields, shell
 
 RECOMMENDATION = "pages/recommendation.py"
 Open = Callable[..., AppTest]
-Link = Callable[[AppTest], dict[str, str]]
+Said = Callable[[AppTest], Workload]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_example_opens_with_its_recommendation(app: Open, link_of: Link, name: str) -> None:
+def test_every_example_opens_with_its_recommendation(app: Open, said: Said, name: str) -> None:
     workload = EXAMPLES[name].workload
     visit = app(RECOMMENDATION, **encode(workload))
     assert not visit.error
     answer = shell.assessment(workload)
     assert visit.title[0].value.replace("\\", "") == answer.sentence
     # The link that the page offers is the one that was opened.
-    restored, notes = decode(link_of(visit))
-    assert (restored, notes) == (workload, [])
+    assert said(visit) == workload
 
 
 def test_the_first_screen_lists_every_example_with_its_own_link(app: Open) -> None:
@@ -70,15 +69,15 @@ def test_charts_and_tables_have_a_text_that_stands_in_for_them(app: Open) -> Non
     assert all(chart.proto.alt for chart in charts)
 
 
-def test_the_weights_move_the_score(app: Open, link_of: Link) -> None:
+def test_the_weights_move_the_score(app: Open, said: Said) -> None:
     visit = app(RECOMMENDATION, kind="etl")
     slider = next(s for s in visit.slider if s.key == fields.key_of("weight_time"))
     slider.set_value(90).run()
     assert not visit.exception
-    assert link_of(visit)["weight_time"] == "90"
+    assert said(visit).weight_time == 90
     back = next(b for b in visit.button if "usual weights" in b.label)
     back.click().run()
-    assert "weight_time" not in visit.query_params
+    assert said(visit).weights == DEFAULT.weights
 
 
 def test_an_open_question_leads_to_the_page_that_asks_it() -> None:

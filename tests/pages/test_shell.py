@@ -12,14 +12,14 @@ from streamlit.testing.v1 import AppTest
 from engine.report.link import encode
 from engine.workload.answers import Kind
 from engine.workload.examples import EXAMPLES
-from engine.workload.workload import parse
+from engine.workload.workload import Workload, parse
 from pages.components import fields
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
 DETAILS = "pages/details.py"
 Open = Callable[..., AppTest]
-Link = Callable[[AppTest], dict[str, str]]
+Said = Callable[[AppTest], Workload]
 
 
 def widget(visit: AppTest, name: str) -> Any:
@@ -59,12 +59,12 @@ def test_a_link_restores_the_answers(app: Open) -> None:
     assert not visit.warning
 
 
-def test_a_widget_writes_the_link(app: Open, link_of: Link) -> None:
+def test_a_widget_writes_the_link(app: Open, said: Said) -> None:
     visit = app(DETAILS, kind="online_inference")
     widget(visit, "latency_ms").set_value(9.0).run()
-    assert float(link_of(visit)["latency_ms"]) == 9
+    assert said(visit).latency_ms == 9
     widget(visit, "latency_ms").set_value(None).run()
-    assert "latency_ms" not in visit.query_params
+    assert said(visit).latency_ms is None
 
 
 def test_answers_survive_a_change_of_page(app: Open) -> None:
@@ -76,14 +76,20 @@ def test_answers_survive_a_change_of_page(app: Open) -> None:
     assert widget(visit, "latency_ms").value == 9.0
 
 
-def test_bad_values_of_a_link_are_named_and_the_rest_is_kept(app: Open, link_of: Link) -> None:
+def test_bad_values_of_a_link_are_named_and_the_rest_is_kept(app: Open, said: Said) -> None:
     visit = app(kind="lora", model_params_b="7", deadline_days="-3", precision="quantum", junk="x")
     notes = " ".join(note.value.replace("\\", "") for note in visit.warning)
     assert "deadline_days" in notes
     assert "precision" in notes
     assert "junk" in notes
     assert widget(visit, "kind").value is Kind.lora
-    assert link_of(visit) == (encode(parse({"kind": "lora", "model_params_b": 7})))
+    assert said(visit) == parse({"kind": "lora", "model_params_b": 7})
+
+
+def test_an_old_link_says_when_it_was_made(app: Open) -> None:
+    notes = [note.value for note in app(kind="lora", d="2026-01-31").warning]
+    assert len(notes) == 1
+    assert "31 Jan 2026" in notes[0]
 
 
 def test_the_notes_of_a_link_go_with_the_first_change(app: Open) -> None:
@@ -93,29 +99,27 @@ def test_the_notes_of_a_link_go_with_the_first_change(app: Open) -> None:
     assert not visit.warning
 
 
-def test_a_refused_value_stays_with_the_reason_beside_it(app: Open, link_of: Link) -> None:
+def test_a_refused_value_stays_with_the_reason_beside_it(app: Open, said: Said) -> None:
     visit = app(DETAILS, kind="online_inference", latency_ms="50")
     widget(visit, "latency_ms").set_value(-5.0).run()
     assert "greater than 0" in errors(visit)
     assert widget(visit, "latency_ms").value == -5.0
-    assert float(link_of(visit)["latency_ms"]) == 50
+    assert said(visit).latency_ms == 50
     visit.switch_page("app.py").run()
     visit.switch_page(DETAILS).run()
     assert widget(visit, "latency_ms").value == -5.0, "what was typed is lost"
     widget(visit, "latency_ms").set_value(5.0).run()
     assert not visit.error
-    assert float(link_of(visit)["latency_ms"]) == 5
+    assert said(visit).latency_ms == 5
 
 
-def test_two_answers_that_only_hold_together_may_come_in_any_order(
-    app: Open, link_of: Link
-) -> None:
+def test_two_answers_that_only_hold_together_may_come_in_any_order(app: Open, said: Said) -> None:
     visit = app(DETAILS, kind="llm_pretraining", model_params_b="7", active_params_b="3")
     widget(visit, "active_params_b").set_value(37.0).run()
     assert "active is the smaller one" in errors(visit)
     widget(visit, "model_params_b").set_value(671.0).run()
     assert not visit.error
-    assert float(link_of(visit)["active_params_b"]) == 37
+    assert said(visit).active_params_b == 37
 
 
 def test_a_widget_never_clamps_what_is_typed() -> None:
