@@ -8,13 +8,12 @@ can be answered. "Never" is an answer: it is a `BreakEven` without a value, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
 
-from engine.cost.cash_flow import CashFlow
 from engine.cost.checks import Array, not_negative, positive
 from engine.errors import InputError
 
@@ -159,19 +158,6 @@ def by_root(
         if gap_left * gap_right < 0:
             return float(brentq(lambda x: cost_a(x) - cost_b(x), left, right, xtol=1e-12))
     return float(grid[-1]) if gaps[-1] == 0 else None
-
-
-def first_month_ahead(own: Sequence[CashFlow], rent: CashFlow) -> int | None:
-    """First month of use after which owning has cost no more than renting, resale included.
-
-    own : the tables of owning for horizons of 1, 2, 3 … months, each with its own resale
-    rent : the table of renting over the longest of them
-    """
-    paid = np.cumsum(np.mean(np.atleast_2d(rent.monthly), axis=0))
-    for flow in own:
-        if float(np.mean(flow.total)) <= paid[min(flow.months, rent.months) - 1]:
-            return flow.months
-    return None
 
 
 def usd_per_useful_hour(usd_per_hour: float, shares_of_hours: Array, pays_idle: bool) -> Array:

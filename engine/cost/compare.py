@@ -6,17 +6,18 @@ crossing in closed form. The rent that makes them equal follows the same way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.cost.break_even import BreakEven
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow
-from engine.cost.checks import Array
+from engine.cost.checks import Array, whole_months
 from engine.cost.monthly import Acquisition, monthly_cost
 from engine.cost.own import Ownership
-from engine.cost.parameters import cost_parameters, value
+from engine.cost.ownership import cheap, dear
+from engine.cost.parameters import Pick, cost_parameters, likely, value
 from engine.cost.rent import NO_FEES, Fees, Rental
 from engine.errors import InputError
 
@@ -84,6 +85,41 @@ def rent_where(owned: WayToPay, units: int, share_of_hours: float, months: int) 
         "Nothing is used, so no rent makes owning the cheaper."
         if likely is None
         else f"Above ${likely:,.2f} an hour owning is the cheaper.",
+    )
+
+
+def months_where(
+    own_for: Callable[[int, Pick], Ownership],
+    rent: WayToPay,
+    units: int,
+    share_of_hours: float,
+    longest_months: int,
+) -> BreakEven:
+    """First month of use after which owning, sold then, has cost no more than renting until then.
+
+    own_for : what owning takes for a horizon, with a choice of each row's cheap, likely or dear end
+    """
+
+    def point(pick: Pick, hardware: Rental | Ownership) -> float | None:
+        for months in range(1, whole_months("horizon_months", longest_months) + 1):
+            own = own_for(months, pick)
+            if own.delivery_months >= months:
+                continue
+            bought = _table(replace(rent, acquisition="buy"), own, units, share_of_hours, months)
+            rented = _table(rent, hardware, units, share_of_hours, bought.months)
+            if float(np.mean(bought.total)) <= float(np.mean(rented.total)):
+                return float(months)
+        return None
+
+    likely_month = point(likely, rent.hardware)
+    return BreakEven(
+        likely_month,
+        point(cheap, rent.high or rent.hardware),
+        point(dear, rent.low or rent.hardware),
+        "months",
+        f"Within {longest_months} months owning never beats {rent.label}."
+        if likely_month is None
+        else f"From month {likely_month:.0f} on owning beats {rent.label}.",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import Real, not_negative, share
-from engine.cost.parameters import cost_parameters
+from engine.cost.parameters import cost_parameters, value
 from engine.errors import InputError
 
 USES = ("stress_tests", "evaluation", "internal_tools", "nothing")
@@ -28,12 +28,17 @@ def default_uses() -> dict[str, float]:
 
 
 def idle_budget(
-    bill_usd_per_month: Real, idle_share: float, uses: Mapping[str, float] | None = None
+    bill_usd_per_month: Real,
+    idle_share: float | None = None,
+    uses: Mapping[str, float] | None = None,
 ) -> IdleBudget:
     """Idle share × the plan's own bill, never a figure from elsewhere.
 
+    idle_share : None takes the likely one of the table
     uses : share of the idle hours by use; they must sum to one
     """
+    if idle_share is None:
+        idle_share = value("idle_share")
     not_negative("bill_usd_per_month", bill_usd_per_month)
     share("idle_share", idle_share)
     split = dict(uses) if uses is not None else default_uses()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from engine.cost import own as owning
 from engine.cost import rent as renting
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
-from engine.cost.checks import Real, hours_per_month, whole_months
+from engine.cost.checks import Real, hours_per_month, share, whole_months
 from engine.cost.checks import units as checked_units
 from engine.cost.own import Ownership
 from engine.cost.rent import NO_FEES, TERM_MONTHS, Fees, Rental
@@ -52,6 +54,9 @@ def monthly_cost(
         lines: tuple[CashLine, ...] = owning.buy(hardware, units, running, months)
         working_months = owning.useful_months(hardware, months)
     else:
+        if service and hardware.spot is not None:
+            # A replica that is taken leaves the others at work.
+            hardware = replace(hardware, spot=replace(hardware.spot, together=False))
         lines = _rent(hardware, acquisition, units, running, months)
         lines += renting.fee_lines(fees, lines, months)
     return CashFlow(
@@ -60,6 +65,32 @@ def monthly_cost(
         lines=lines,
         useful_hours=useful * working_months,
         notes=_notes(hardware, acquisition, useful, months),
+    )
+
+
+def capacity_blocks_cost(
+    usd_per_hour: Real,
+    units: Real,
+    days_per_block: int,
+    blocks_per_month: Sequence[int],
+    useful_share: Real = 1.0,
+    fees: Fees = NO_FEES,
+) -> CashFlow:
+    """The table of machines booked in blocks of days, paid in advance, used or not.
+
+    blocks_per_month : blocks that start in each month; its length is the horizon
+    useful_share : share of the booked hours that does useful work
+    """
+    months = whole_months("horizon_months", len(blocks_per_month))
+    lines = renting.capacity_blocks(
+        usd_per_hour, checked_units("units", units), days_per_block, blocks_per_month
+    )
+    hours = 24 * days_per_block * sum(blocks_per_month)
+    return CashFlow(
+        "capacity blocks",
+        months,
+        lines + renting.fee_lines(fees, lines, months),
+        hours * share("useful_share", useful_share),
     )
 
 

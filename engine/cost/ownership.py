@@ -65,6 +65,20 @@ CARDS: Mapping[str, str] = {
 SERVER = "srv-cpu-2s"
 
 
+# Rows of which more is cheaper: value at resale, and machines that one engineer looks after.
+CHEAPER_WHEN_HIGH = ("res-", "resale_", "staff-fte")
+
+
+def cheap(span: Span) -> Real:
+    """The end of a row at which owning is the cheaper."""
+    return span.high if span.id.startswith(CHEAPER_WHEN_HIGH) else span.low
+
+
+def dear(span: Span) -> Real:
+    """The end of a row at which owning is the dearer."""
+    return span.low if span.id.startswith(CHEAPER_WHEN_HIGH) else span.high
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where the machines stand. Each name is a row of the capital table.

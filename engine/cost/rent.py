@@ -7,9 +7,10 @@ not which hardware they belong to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import pdtr
 
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashLine, every_month, once
 from engine.cost.checks import Real, not_negative, positive, share, whole_months
@@ -29,6 +30,7 @@ class SpotTerms:
     requeue : unpaid wait for a new machine
     notice : warning before the machine is taken
     interval : work between checkpoints; None takes the best one
+    together : whether the job stops when any of its machines is taken; replicas of a service don't
     """
 
     interruptions_per_hour: Real
@@ -37,6 +39,7 @@ class SpotTerms:
     requeue: Real
     notice: Real = 0.0
     interval: Real | None = None
+    together: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,12 +103,14 @@ def on_demand(
 
 
 def spot_run(terms: SpotTerms, units: Real, mtbf: Real = np.inf) -> SpotRun:
-    """Goodput of one job that needs all of its machines at once.
+    """Goodput of a job on spot machines.
 
-    units : machines of the job; the job stops when any of them is taken
+    units : machines of the job; where it needs all of them together, any interruption stops it
     mtbf : hours between ordinary failures of the job
     """
-    rate = not_negative("interruptions_per_hour", terms.interruptions_per_hour) * units
+    rate = not_negative("interruptions_per_hour", terms.interruptions_per_hour)
+    if terms.together:
+        rate = rate * units
     interval = terms.interval
     if interval is None:
         interval = young_interval(terms.save, 1 / np.maximum(rate + 1 / np.asarray(mtbf), 1e-9))
@@ -218,25 +223,39 @@ def fee_lines(fees: Fees, rent: tuple[CashLine, ...], months: int) -> tuple[Cash
 
 @dataclass(frozen=True, slots=True)
 class DeadlineCheck:
-    """Whether a job on spot machines ends in time, and how sure that is."""
+    """Whether a job on spot machines ends in time: on average, and how likely."""
 
     feasible: bool
     expected_hours: float
+    chance: float
     text: str
 
 
 def spot_deadline(
     useful_hours: float, deadline_hours: float, terms: SpotTerms, units: float
 ) -> DeadlineCheck:
-    """Compare the expected calendar time of one run on spot machines with its deadline."""
+    """Compare the calendar time of one run on spot machines with its deadline.
+
+    Interruptions come at random (Poisson); each costs the wait, the restart and the lost work. The
+    chance is that of no more interruptions than the spare time can bear.
+    """
     positive("useful_hours", useful_hours)
     positive("deadline_hours", deadline_hours)
     expected = useful_hours / float(spot_run(terms, units).wall)
+    rate = float(terms.interruptions_per_hour * (units if terms.together else 1))
+    calm = useful_hours / float(spot_run(replace(terms, interruptions_per_hour=0.0), units).wall)
+    spare = deadline_hours - calm
+    if rate == 0 or spare < 0:
+        chance = 1.0 if spare >= 0 else 0.0
+    else:
+        mean = rate * useful_hours
+        each = max((expected - calm) / mean, 1e-9)
+        chance = float(pdtr(np.floor(spare / each), mean))
     text = (
         f"On spot machines a run of {useful_hours:.3g} h takes about {expected:.3g} h with its "
-        f"interruptions; the deadline is {deadline_hours:.3g} h."
+        f"interruptions; the deadline is {deadline_hours:.3g} h, met {chance:.0%} of the time."
     )
-    return DeadlineCheck(expected <= deadline_hours, expected, text)
+    return DeadlineCheck(expected <= deadline_hours, expected, chance, text)
 
 
 def egress_usd(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from engine.cost.break_even import (
     Range,
     by_root,
-    first_month_ahead,
     months_to_pay_back,
     rent_price,
     runs_per_month,
@@ -20,7 +19,6 @@ from engine.cost.break_even import (
     utilization,
 )
 from engine.cost.monthly import monthly_cost
-from engine.cost.own import Ownership
 from engine.cost.rent import Rental
 from engine.errors import InputError
 
@@ -107,16 +105,3 @@ def test_cost_of_a_useful_hour_against_utilization() -> None:
     u = np.array([0.0, 0.25, 1.0])
     assert usd_per_useful_hour(2.0, u, pays_idle=True).tolist() == [math.inf, 8.0, 2.0]
     assert usd_per_useful_hour(2.0, u, pays_idle=False).tolist() == [math.inf, 2.0, 2.0]
-
-
-def test_first_month_ahead_with_resale_that_falls() -> None:
-    # machine of 10,000 losing 5% of its price a month, rent of 1,000 a month:
-    # owning n months costs 500 n, cheaper from the first month; at a rent of 400 never
-    def own(n: int) -> Ownership:
-        return Ownership(10_000, resale_share=1 - 0.05 * n)
-
-    tables = [monthly_cost(own(n), "buy", 1, 730, n) for n in range(1, 21)]
-    dear = monthly_cost(Rental(1_000 / 730), "dedicated", 1, 730, 20)
-    cheap = monthly_cost(Rental(400 / 730), "dedicated", 1, 730, 20)
-    assert first_month_ahead(tables, dear) == 1
-    assert first_month_ahead(tables, cheap) is None

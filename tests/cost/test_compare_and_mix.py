@@ -17,6 +17,7 @@ from engine.cost.compare import (
     WayToPay,
     curves,
     marks,
+    months_where,
     overhead_beside_the_article,
     rent_where,
     table,
@@ -25,6 +26,7 @@ from engine.cost.compare import (
 from engine.cost.mix import mixed_cost
 from engine.cost.monthly import monthly_cost
 from engine.cost.own import Ownership
+from engine.cost.parameters import Pick
 from engine.cost.rent import Rental, SpotTerms
 from engine.errors import InputError
 
@@ -90,6 +92,19 @@ def test_at_the_crossing_rent_both_cost_the_same(share: float) -> None:
 
 def test_without_use_no_rent_makes_owning_cheaper() -> None:
     assert rent_where(BUY, 4, 0.0, 36).never
+
+
+def test_month_from_which_owning_wins_with_a_resale_that_falls() -> None:
+    # 10,000 that lose 5% of the price a month cost 500 a month to own, whenever sold:
+    # rent of 1,000 a month loses at once, rent of 400 never; with 3 months of delivery from month 4
+    def own(months: int, pick: Pick, delivery: int = 0) -> Ownership:
+        return Ownership(10_000, resale_share=1 - 0.05 * months, delivery_months=delivery)
+
+    dear = WayToPay("rent", Rental(1_000 / 730), "dedicated")
+    cheap = WayToPay("rent", Rental(400 / 730), "dedicated")
+    assert months_where(own, dear, 1, 1.0, 20).value == 1
+    assert months_where(own, cheap, 1, 1.0, 20).never
+    assert months_where(lambda m, p: own(m, p, 3), dear, 1, 1.0, 20).value == 4
 
 
 def test_curves_for_the_chart() -> None:

@@ -72,7 +72,7 @@ def test_senseless_migrations_are_refused_by_field(field: str) -> None:
 
 def test_idle_is_a_share_of_the_plans_own_bill() -> None:
     # 8 x 9,600 = 76,800 x 15% = 11,520; 35/25/20/20 of it; 109.5 h a month
-    budget = idle_budget(76_800, 0.15)
+    budget = idle_budget(76_800)  # the table's 15%
     assert budget.usd_per_month == pytest.approx(11_520)
     assert budget.hours_per_month == pytest.approx(109.5)
     assert dict(budget.usd_by_use) == pytest.approx(

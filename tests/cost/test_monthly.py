@@ -93,6 +93,14 @@ def test_spot_pays_for_what_interruptions_destroy() -> None:
     assert float(many.total) / 64 > float(flow.total), "64 machines are stopped 64 times as often"
 
 
+def test_replicas_of_a_service_are_taken_one_by_one() -> None:
+    one, many = (
+        float(monthly_cost(Rental(20.0, spot=SPOT), "spot", n, 730, 1, service=True).total) / n
+        for n in (1, 64)
+    )
+    assert many == pytest.approx(one)
+
+
 def test_fees_are_rows_of_their_own() -> None:
     fees = Fees(egress=100, storage=50, managed_service=73, support_share=0.03)
     flow = monthly_cost(Rental(10.0), "on_demand", 1, 100, 2, fees=fees)

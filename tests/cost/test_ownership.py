@@ -16,12 +16,14 @@ from engine.cost.network import fat_tree, rail_optimised, starved
 from engine.cost.ownership import (
     MACHINES,
     Site,
+    cheap,
+    dear,
     machine_for,
     plan,
     resale_share,
     staff_fte,
 )
-from engine.cost.parameters import Span, cost_parameters, drawn, emission_factors, high, low
+from engine.cost.parameters import Span, cost_parameters, drawn, emission_factors, high, likely, low
 from engine.errors import InputError
 
 
@@ -202,6 +204,14 @@ def test_draws_keep_inside_the_rows_and_cost_what_the_points_cost() -> None:
     ]
     assert np.shape(flow.total) == (512,)
     assert ends[0] * 0.8 < float(np.mean(flow.total)) < ends[1] * 1.2
+
+
+def test_cheap_and_dear_ends_order_the_totals() -> None:
+    totals = [
+        float(monthly_cost(plan(H100, 16, 36, CAPITAL, pick=p).terms, "buy", 16, 500, 36).total)
+        for p in (cheap, likely, dear)
+    ]
+    assert totals == sorted(totals)
 
 
 # --- the tables

@@ -1,0 +1,149 @@
+"""From the catalogue's rows to the terms of a rent: its price, its fees, its interruptions.
+
+Every number is a row of the catalogue's running costs, or of data/cost_parameters.csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.cost.cash_flow import HOURS_PER_MONTH
+from engine.cost.checks import Real, not_negative
+from engine.cost.parameters import Pick, Span, cost_parameters, likely
+from engine.cost.rent import Fees, SpotTerms, egress_usd
+from engine.estimate.reliability import fleet_mtbf, goodput, young_interval
+
+HOURS_PER_DAY = 24.0
+
+
+class Row(Span, Protocol):
+    """A row of the running costs: a value, and the words that carry the limits of its tier."""
+
+    @property
+    def description(self) -> str:
+        """What the row prices."""
+        ...
+
+
+Rows = Mapping[str, Row]
+
+UNIVERSAL_HAZARD = "spotint-gpu-hazard"
+# Rows by what is stored, first the cheapest kind that a provider has.
+OBJECT_ROWS = {
+    "aws": "obj-s3",
+    "azure": "obj-blob",
+    "gcp": "obj-gcs",
+    "oci": "obj-oci",
+    "coreweave": "obj-cw-hot",
+    "nebius": "obj-nb-std",
+    "crusoe": "obj-cr-obj",
+}
+CONTROL_PLANE_ROWS = {
+    "aws": "k8s-eks",
+    "gcp": "k8s-gke",
+    "azure": "k8s-aks",
+    "coreweave": "k8s-cks",
+    "nebius": "k8s-nebius-mk8s",
+    "crusoe": "k8s-crusoe-k8s",
+    "hyperstack": "k8s-hyperstack",
+}
+SUPPORT_ROWS = {"aws": "support-aws-biz", "gcp": "support-gcp-enh", "azure": "support-azure-ps"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CloudFees:
+    """The fees, and what has no row for this provider and is therefore left out."""
+
+    fees: Fees
+    left_out: tuple[str, ...]
+
+
+def fees_for(
+    provider: str,
+    running: Rows,
+    *,
+    egress_gb: Real = 0.0,
+    stored_gb: Real = 0.0,
+    control_plane: bool = False,
+    support: bool = False,
+    pick: Pick = likely,
+) -> CloudFees:
+    """A provider's fees by the month for what is stored, sent out, managed and supported."""
+    name, left_out = _plain(provider), []
+    not_negative("egress_gb", egress_gb)
+    not_negative("stored_gb", stored_gb)
+
+    tiers, free = egress_tiers(provider, running, pick)
+    if not tiers and _any(egress_gb):
+        left_out.append("egress")
+
+    def price(table: Mapping[str, str], wanted: bool, item: str) -> Real:
+        row = table.get(name, "")
+        if not wanted:
+            return 0.0
+        if row not in running:
+            left_out.append(item)
+            return 0.0
+        return pick(running[row])
+
+    storage = price(OBJECT_ROWS, _any(stored_gb), "storage")
+    managed = price(CONTROL_PLANE_ROWS, control_plane, "control plane")
+    return CloudFees(
+        Fees(
+            egress=egress_usd(egress_gb, tiers, free) if tiers else 0.0,
+            storage=storage * stored_gb,
+            managed_service=managed * HOURS_PER_MONTH,
+            support_share=price(SUPPORT_ROWS, support, "support"),
+            sources=(provider,),
+        ),
+        tuple(left_out),
+    )
+
+
+def egress_tiers(
+    provider: str, running: Rows, pick: Pick = likely
+) -> tuple[list[tuple[float, float]], float]:
+    """A provider's prices of data sent out, as (up to GB a month, USD per GB), and the free GB."""
+    name = _plain(provider)
+    flat = running.get(f"egress-{name}")
+    if flat is not None:
+        return [(float("inf"), float(flat.likely))], 0.0
+    tiers: list[tuple[float, float]] = []
+    for step in range(1, 10):
+        row = running.get(f"egress-{name}-{step}")
+        if row is None:
+            break
+        found = re.search(r"up to (\d+) GB", row.description)
+        tiers.append((float(found[1]) if found else float("inf"), row.likely))
+    free = running.get(f"egress-{name}-free")
+    return tiers, free.likely if free is not None and tiers else 0.0
+
+
+def spot_terms(provider: str, running: Rows, pick: Pick = likely) -> SpotTerms:
+    """How often a spot machine is taken, what warning is given, and what a restart takes."""
+    mine = cost_parameters()
+    notice = running.get(f"spotnotice-{_plain(provider)}")
+    return SpotTerms(
+        interruptions_per_hour=pick(running[UNIVERSAL_HAZARD]) / HOURS_PER_DAY,
+        save=pick(mine["spot_save_s"]) / 3600,
+        restart=pick(mine["spot_restart_min"]) / 60,
+        requeue=pick(mine["spot_requeue_h"]),
+        notice=notice.likely / 3600 if notice is not None else 0.0,
+    )
+
+
+def job_goodput(gpus: int, save_hours: Real, restart_hours: Real, pick: Pick = likely) -> Real:
+    """Useful share of a job's hours at the best checkpoint interval, from ordinary failures."""
+    mtbf = fleet_mtbf(pick(cost_parameters()["device_mtbf_gpu_hours"]), gpus)
+    return goodput(save_hours, young_interval(save_hours, mtbf), mtbf, restart_hours)
+
+
+def _plain(provider: str) -> str:
+    return provider.strip().lower().split()[0] if provider.strip() else ""
+
+
+def _any(amount: Real) -> bool:
+    return bool(abs(amount).max() > 0) if not isinstance(amount, (int, float)) else amount > 0
