@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import InputError
 from engine.report.link import (
     ALIASES,
     FIELDS,
@@ -29,108 +27,9 @@ from engine.report.link import (
 )
 from engine.workload.answers import Symptom
 from engine.workload.workload import DEFAULT, Workload, parse
+from tests.report.sample import FULL, workloads
 
-# Every field changed, each with about the longest value that a person would type.
-FULL: dict[str, Any] = {
-    "name": "Nightly re-training and serving of the fraud model for all European cards",
-    "kind": "llm_finetuning",
-    "bottleneck": "memory_bandwidth",
-    "bottleneck_sure": "exact",
-    "time_shares": (32.5, 12.5, 10, 20.5, 14.5, 10),
-    "symptoms": tuple(Symptom),
-    "failure_mode": "silent_corruption",
-    "failure_mode_sure": "exact",
-    "downtime": "minutes",
-    "parallel_fraction": 0.9725,
-    "parallel_fraction_sure": "exact",
-    "timings": ((8, 14.25), (16, 9.75), (32, 8.5), (64, 12.25)),
-    "gpu_speedup": 37.5,
-    "gpu_speedup_sure": "roughly",
-    "utilization_by": "schedule",
-    "useful_hours_per_month": 347.5,
-    "useful_hours_sure": "exact",
-    "runs_per_month": 31.5,
-    "hours_per_run": 12.25,
-    "hours_per_day": 12.5,
-    "days_per_week": 5.5,
-    "monthly_variation": 0.35,
-    "model_params_b": 671.5,
-    "active_params_b": 37.25,
-    "train_tokens_b": 14800.5,
-    "model_class": "recommender",
-    "tokens_in": 128000,
-    "tokens_out": 16384,
-    "items_per_run": 250000000,
-    "working_set_gb": 12500.5,
-    "working_set_shardable": False,
-    "data_gb": 250000.5,
-    "precision": "fp64",
-    "rate_per_s": 115740.5,
-    "peak_factor": 12.5,
-    "services": 1250,
-    "cpu_ms_per_item": 12.75,
-    "latency_ms": 1250.5,
-    "cpu_latency_ms": 2250.5,
-    "current": "gpu",
-    "current_units": 1024,
-    "current_usd_per_month": 1250000.5,
-    "location": "in_house",
-    "rewrite": "impossible",
-    "consistency": "eventual",
-    "deadline_days": 182.5,
-    "horizon_months": 36,
-    "budget_usd_per_month": 2500000.5,
-    "team": "own_hardware",
-    "weight_cost": 100,
-    "weight_time": 100,
-    "weight_fit": 100,
-    "weight_resilience": 100,
-    "weight_effort": 100,
-    "weight_flexibility": 100,
-}
 BASE = "https://clusterfit.example.com/recommendation"
-
-
-def numbers(name: str) -> st.SearchStrategy[Any]:
-    """Values of a numeric field between its bounds."""
-    low, high, open_low = 0.0, 1e15, False
-    for rule in Workload.model_fields[name].metadata:
-        low = float(getattr(rule, "ge", low))
-        high = float(getattr(rule, "le", high))
-        if hasattr(rule, "gt"):
-            low, open_low = float(rule.gt), True
-    if isinstance(getattr(DEFAULT, name), int):
-        return st.integers(int(low), int(high))
-    return st.floats(low, high, exclude_min=open_low, allow_nan=False)
-
-
-@st.composite
-def workloads(draw: st.DrawFn) -> Workload:
-    """Any valid workload."""
-    values: dict[str, Any] = {}
-    for name in Workload.model_fields:
-        default = getattr(DEFAULT, name)
-        if name in ("time_shares", "symptoms", "timings", "name") or draw(st.booleans()):
-            continue
-        if isinstance(default, bool):
-            values[name] = draw(st.booleans())
-        elif isinstance(default, StrEnum):
-            values[name] = draw(st.sampled_from(list(type(default))))
-        else:
-            values[name] = draw(numbers(name))
-    values["name"] = draw(st.text(max_size=80))
-    values["symptoms"] = tuple(draw(st.lists(st.sampled_from(list(Symptom)), max_size=10)))
-    pair = st.tuples(*[st.floats(0, 1e6, exclude_min=True)] * 2)
-    values["timings"] = tuple(draw(st.lists(pair, max_size=8)))
-    shares = draw(st.lists(st.floats(0.001, 16.5), min_size=6, max_size=6))
-    values["time_shares"] = tuple(shares) if draw(st.booleans()) else ()
-    try:
-        return parse(values)
-    except InputError as error:
-        return parse(
-            {k: v for k, v in values.items() if k in ("name", "timings", "kind")}
-            | {error.where: getattr(DEFAULT, error.where)}
-        )
 
 
 def test_the_defaults_need_no_parameters() -> None:
