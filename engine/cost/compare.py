@@ -1,7 +1,8 @@
 """Two ways to pay against each other, on their whole tables: at which utilization they cross.
 
 The cost of a table is a straight line in the hours used (power, hours paid), so two tables give the
-crossing in closed form. The rent that makes them equal follows the same way.
+crossing in closed form. The rent that makes them equal follows the same way. Both do the same work:
+for the months until a purchase is delivered both rent, so these are left out of the comparison.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def utilization_where(committed: WayToPay, used: WayToPay, units: int, months: i
 
     def point(first: Rental | Ownership, second: Rental | Ownership) -> float | None:
         def gap(share: float) -> float:
-            first_table = _table(committed, first, units, share, months)
-            second_table = _table(used, second, units, share, months)
-            return float(np.mean(first_table.total)) - float(np.mean(second_table.total))
+            bought = _table(committed, first, units, share, months)
+            rented = _table(used, second, units, share, _working(first, months))
+            return float(np.mean(bought.total)) - float(np.mean(rented.total))
 
         idle, full = gap(0.0), gap(1.0)
         if full > 0:
@@ -73,7 +74,7 @@ def rent_where(owned: WayToPay, units: int, share_of_hours: float, months: int) 
 
     def point(hardware: Rental | Ownership) -> float | None:
         flow = _table(owned, hardware, units, share_of_hours, months)
-        hours = units * share_of_hours * HOURS_PER_MONTH * months
+        hours = units * share_of_hours * HOURS_PER_MONTH * _working(hardware, months)
         return float(np.mean(flow.total)) / hours if hours > 0 else None
 
     likely = point(owned.hardware)
@@ -95,7 +96,7 @@ def months_where(
     share_of_hours: float,
     longest_months: int,
 ) -> BreakEven:
-    """First month of use after which owning, sold then, has cost no more than renting until then.
+    """First month after which owning, sold then, has cost no more than renting the same hours.
 
     own_for : what owning takes for a horizon, with a choice of each row's cheap, likely or dear end
     """
@@ -106,7 +107,7 @@ def months_where(
             if own.delivery_months >= months:
                 continue
             bought = _table(replace(rent, acquisition="buy"), own, units, share_of_hours, months)
-            rented = _table(rent, hardware, units, share_of_hours, bought.months)
+            rented = _table(rent, hardware, units, share_of_hours, _working(own, months))
             if float(np.mean(bought.total)) <= float(np.mean(rented.total)):
                 return float(months)
         return None
@@ -161,6 +162,10 @@ def overhead_beside_the_article(flow: CashFlow) -> tuple[float, float]:
         raise InputError("no machines are bought", where="acquisition", right="buy")
     running = float(np.mean(flow.section_total("running")))
     return running / machines * 12 / flow.months, value("article_overhead_per_year")
+
+
+def _working(hardware: Rental | Ownership, months: int) -> int:
+    return months - hardware.delivery_months if isinstance(hardware, Ownership) else months
 
 
 def _table(

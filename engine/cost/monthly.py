@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.cost import own as owning
 from engine.cost import rent as renting
-from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
+from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine, every_month
 from engine.cost.checks import Real, hours_per_month, share, whole_months
 from engine.cost.checks import units as checked_units
 from engine.cost.own import Ownership
@@ -31,6 +31,7 @@ def monthly_cost(
     service: bool = False,
     goodput: Real = 1.0,
     fees: Fees = NO_FEES,
+    bridge: Rental | None = None,
     label: str = "",
 ) -> CashFlow:
     """The cash-flow table of `units` machines over the horizon.
@@ -39,6 +40,7 @@ def monthly_cost(
     units : machines, each of which works `useful_hours_per_month`
     service : the machines run around the clock, so on demand and spot pay every hour
     goodput : useful over paid hours from failures and checkpoints; spot's own losses come on top
+    bridge : on-demand rent until what is bought is delivered; without it those months do no work
     """
     months = whole_months("horizon_months", horizon_months)
     units = checked_units("units", units)
@@ -52,7 +54,10 @@ def monthly_cost(
         if acquisition != "buy":
             raise InputError(f"{acquisition} needs a rent", where="acquisition", right="buy")
         lines: tuple[CashLine, ...] = owning.buy(hardware, units, running, months)
-        working_months = owning.useful_months(hardware, months)
+        if bridge is None:
+            working_months = owning.useful_months(hardware, months)
+        else:
+            lines += _bridge(bridge, units, running, months, hardware.delivery_months)
     else:
         if service and hardware.spot is not None:
             # A replica that is taken leaves the others at work.
@@ -64,7 +69,7 @@ def monthly_cost(
         months=months,
         lines=lines,
         useful_hours=useful * working_months,
-        notes=_notes(hardware, acquisition, useful, months),
+        notes=_notes(hardware, acquisition, useful, months, bridge),
     )
 
 
@@ -131,15 +136,28 @@ def _rent(
             )
 
 
+def _bridge(
+    rental: Rental, units: Real, running: Real, months: int, delivery_months: int
+) -> tuple[CashLine, ...]:
+    lines = renting.on_demand(rental, units, running, months, "Rent until delivery")
+    until = every_month(months, until=delivery_months)
+    return tuple(replace(line, schedule=until) for line in lines) if delivery_months else ()
+
+
 def _notes(
-    hardware: Rental | Ownership, acquisition: Acquisition, useful: Real, months: int
+    hardware: Rental | Ownership,
+    acquisition: Acquisition,
+    useful: Real,
+    months: int,
+    bridge: Rental | None,
 ) -> tuple[str, ...]:
     notes = []
     term = TERM_MONTHS.get(acquisition, 0)
     if term > months:
         notes.append(f"The reservation outlasts the horizon by {term - months} months.")
     if isinstance(hardware, Ownership) and hardware.delivery_months:
-        notes.append(f"No useful hour in the first {hardware.delivery_months} months.")
+        waits = "Rented" if bridge is not None else "No useful hour"
+        notes.append(f"{waits} in the first {hardware.delivery_months} months, until delivery.")
     if not np.any(useful):
         notes.append("No useful hours: a cost per useful hour does not exist.")
     return tuple(notes)

@@ -125,6 +125,14 @@ def test_buying_row_by_row() -> None:
     assert flow.useful_hours == pytest.approx(292 * 34)
 
 
+def test_what_is_rented_until_delivery_is_a_row() -> None:
+    # 2 months x 4 machines x 55.04 x 300 h
+    flow = monthly_cost(NODE, "buy", 4, 300, 36, bridge=Rental(55.04))
+    assert flow.section_total("rent") == pytest.approx(132_096)
+    assert flow.useful_hours == 300 * 36
+    assert flow.notes == ("Rented in the first 2 months, until delivery.",)
+
+
 @given(st.floats(0, 730), st.integers(3, 60), st.sampled_from((*RENTED, "buy")))
 def test_the_sums_of_the_table_are_the_headline_numbers_to_the_cent(
     hours: float, months: int, acquisition: Acquisition
