@@ -5,15 +5,16 @@ Every number is a row of the catalogue's running costs, or of data/cost_paramete
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.cost.cash_flow import HOURS_PER_MONTH
-from engine.cost.checks import Real, not_negative
+from engine.cost.checks import LONGEST_HORIZON_MONTHS, Real, not_negative, positive
 from engine.cost.parameters import Pick, Span, cost_parameters, likely
-from engine.cost.rent import Fees, SpotTerms, egress_usd
+from engine.cost.rent import Fees, Rental, SpotTerms, egress_usd
 from engine.estimate.reliability import fleet_mtbf, goodput, young_interval
 
 HOURS_PER_DAY = 24.0
@@ -29,6 +30,31 @@ class Row(Span, Protocol):
 
 
 Rows = Mapping[str, Row]
+
+
+class Offer(Protocol):
+    """What a rent needs to know of a row of the price table."""
+
+    @property
+    def provider(self) -> str:
+        """Who rents it out."""
+        ...
+
+    @property
+    def sku(self) -> str:
+        """The provider's name of the machine."""
+        ...
+
+    @property
+    def usd_per_instance_hour(self) -> float:
+        """Price of one machine."""
+        ...
+
+    @property
+    def min_commit(self) -> str:
+        """Shortest commitment, in words."""
+        ...
+
 
 UNIVERSAL_HAZARD = "spotint-gpu-hazard"
 # Rows by what is stored, first the cheapest kind that a provider has.
@@ -59,6 +85,33 @@ class CloudFees:
 
     fees: Fees
     left_out: tuple[str, ...]
+
+
+def rental_of(
+    offer: Offer, after_term: Offer | None = None, spot: SpotTerms | None = None
+) -> Rental:
+    """The terms of one offer.
+
+    after_term : the on-demand offer on which a reservation goes on when it has ended
+    """
+    return Rental(
+        usd_per_hour=positive(
+            f"price of {offer.provider} {offer.sku}", offer.usd_per_instance_hour
+        ),
+        min_months=min(commit_months(offer.min_commit), LONGEST_HORIZON_MONTHS),
+        after_term_usd_per_hour=None if after_term is None else after_term.usd_per_instance_hour,
+        spot=spot,
+        sources=(f"{offer.provider} {offer.sku}",),
+    )
+
+
+def commit_months(words: str) -> int:
+    """Months of a commitment in words, as "3 months" or "1 year"; 1 where none is named."""
+    found = re.search(r"(\d+)\s*(day|month|year)", words)
+    if not found:
+        return 1
+    per_unit = {"day": 1 / 30, "month": 1, "year": 12}[found[2]]
+    return max(1, math.ceil(int(found[1]) * per_unit))
 
 
 def fees_for(

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.cost.cloud import egress_tiers, fees_for, job_goodput, spot_terms
+from engine.cost.cloud import (
+    commit_months,
+    egress_tiers,
+    fees_for,
+    job_goodput,
+    rental_of,
+    spot_terms,
+)
 from engine.cost.monthly import capacity_blocks_cost
 from engine.cost.parameters import cost_parameters, high, low
 from engine.cost.rent import Fees, SpotTerms, egress_usd, spot_deadline, spot_run
@@ -67,6 +74,37 @@ def test_fees_without_a_row_are_named_and_not_guessed() -> None:
     found = fees_for("Somewhere", RUNNING, egress_gb=10, stored_gb=10, control_plane=True)
     assert found.left_out == ("egress", "storage", "control plane")
     assert found.fees.egress == 0
+
+
+class Offer(NamedTuple):
+    provider: str
+    sku: str
+    usd_per_instance_hour: float
+    min_commit: str
+
+
+def test_a_rental_from_an_offer() -> None:
+    on_demand = Offer("AWS", "p5.48xlarge", 55.04, "none")
+    rental = rental_of(Offer("AWS", "p5.48xlarge", 30.0, "1 year"), after_term=on_demand)
+    assert (rental.usd_per_hour, rental.after_term_usd_per_hour) == (30.0, 55.04)
+    assert rental.sources == ("AWS p5.48xlarge",)
+    with pytest.raises(InputError, match=r"price of AWS p5\.48xlarge"):
+        rental_of(Offer("AWS", "p5.48xlarge", 0.0, "none"))
+
+
+@pytest.mark.parametrize(
+    ("words", "months"),
+    [
+        ("none", 1),
+        ("3 months, $24,000 per month", 3),
+        ("1 year", 12),
+        ("3 years", 36),
+        ("7 to 30 days", 1),
+        ("month, $7,000", 1),
+    ],
+)
+def test_commitments_in_words(words: str, months: int) -> None:
+    assert commit_months(words) == months
 
 
 def test_spot_terms_of_a_provider() -> None:
