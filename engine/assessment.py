@@ -60,6 +60,7 @@ class StagePlan:
     usd_per_month: Estimate
     busy_hours_per_month: float
     utilization: float
+    vcpu: float = 0.0
     note: str = ""
 
 
@@ -207,3 +208,4 @@ class Assessment:
     warnings: tuple[str, ...]
     draws: int
     price_alternatives: tuple[PriceRef, ...] = field(default=())
+    placement_probability: tuple[tuple[str, float], ...] = field(default=())

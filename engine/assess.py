@@ -1,0 +1,128 @@
+"""The whole flow on one page: answers → candidates → estimates → costs → decision → explanation.
+
+`assess` is what the page, the PDF, the CSV, the link and the shell call; `assess_point` is the
+same without draws, flips and open questions, for a quick look while answers change.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+
+from engine.assessment import Assessment, Option
+from engine.catalogue import Catalogue
+from engine.decide import score as scoring
+from engine.decide.context import Setting, setting
+from engine.decide.criteria import values
+from engine.decide.evaluate import evaluate
+from engine.decide.evaluation import Context, Evaluation
+from engine.decide.findings import Findings, make_option, time_of
+from engine.decide.inputs import Array, dirichlet_weights
+from engine.decide.sensitivity import Turn, levers, nearest_turns
+from engine.decide.shortlist import shortlist
+from engine.decide.uncertainty import Uncertainty, Worth, open_inputs, summarize, worth_of_knowing
+from engine.explain.answer import explain
+from engine.workload.workload import DEFAULT, Workload
+
+DRAWS = 4096
+Values = dict[str, Array]
+
+
+def assess(
+    workload: Workload,
+    catalogue: Catalogue | None = None,
+    *,
+    today: date | None = None,
+    draws: int = DRAWS,
+) -> Assessment:
+    """The recommendation for a workload with how sure it is and what would change it.
+
+    catalogue : hardware and prices; the shipped tables when omitted
+    today : the day from which prices' ages are counted
+    draws : quasi-random draws, a power of two; 0 for the point alone
+
+    Raises
+    ------
+    InputError : when no hardware is on offer for the constraints at all
+    """
+    day = today or date.today()
+    place = setting(workload, catalogue, day)
+    evaluations, ranked = _point(place)
+    best = int(ranked[:, 0].argmax())
+    findings = Findings(place.context, day, evaluations, ranked[:, 0], best)
+    if draws:
+        findings.uncertainty, findings.worths = _uncertainty(place, evaluations, best, draws)
+        findings.turns = _turns(place, evaluations, best)
+    return explain(findings, _options(findings))
+
+
+def assess_point(
+    workload: Workload, catalogue: Catalogue | None = None, *, today: date | None = None
+) -> Assessment:
+    """The recommendation at the point values only."""
+    return assess(workload, catalogue, today=today, draws=0)
+
+
+def _point(place: Setting) -> tuple[list[Evaluation], Array]:
+    """Every shortlisted candidate evaluated at the point, and the scores that rank them."""
+    context = place.context
+    x = context.inputs.point()
+    specs = shortlist(context, place.gpus, place.cpus, x)
+    evaluations = [evaluate(spec, x, context) for spec in specs]
+    return evaluations, _ranked(evaluations, x, context, scoring.weights(context.workload))
+
+
+def _ranked(evaluations: list[Evaluation], x: Values, context: Context, weight: Array) -> Array:
+    """Scores that rank the candidates, shape (candidates, rows of inputs)."""
+    score = scoring.scores(values(evaluations, x, context), weight)
+    return scoring.ranking_scores(score, evaluations)
+
+
+def _uncertainty(
+    place: Setting, evaluations: list[Evaluation], best: int, draws: int
+) -> tuple[Uncertainty, list[Worth]]:
+    """Probabilities, intervals and the worth of open questions from the same draws."""
+    context = place.context
+    x = context.inputs.draws(draws)
+    drawn = [evaluate(e.spec, x, context) for e in evaluations]
+    moved = context.workload.weights != DEFAULT.weights
+    weight = dirichlet_weights(context.workload.weights, moved, draws)
+    ranked = _ranked(drawn, x, context, weight)
+    times = np.array([time_of(e) for e in drawn])
+    groups = [_kind_of(e) for e in evaluations]
+    worths = [
+        worth_of_knowing(name, x[name], ranked, best, groups)
+        for name in open_inputs(context.inputs, context)
+    ]
+    return summarize(drawn, ranked, times), worths
+
+
+def _turns(place: Setting, evaluations: list[Evaluation], best: int) -> list[Turn]:
+    """The nearest value of each numeric answer at which another kind of candidate wins."""
+    context = place.context
+    weight = scoring.weights(context.workload)
+    specs = [e.spec for e in evaluations]
+    kinds = [_kind_of(e) for e in evaluations]
+
+    def rank(rows: Values) -> np.ndarray:
+        moved = [evaluate(spec, rows, context) for spec in specs]
+        return scoring.winners(_ranked(moved, rows, context, weight))
+
+    return nearest_turns(
+        levers(context.workload, context.inputs),
+        context.inputs.point(),
+        rank,
+        lambda i: kinds[i] == kinds[best],
+    )
+
+
+def _kind_of(e: Evaluation) -> tuple[str, ...]:
+    """What counts as another recommendation: placement and terms."""
+    return (e.spec.placement, e.spec.acquisition)
+
+
+def _options(findings: Findings) -> list[Option]:
+    """Options in the order of their rank, with probabilities."""
+    order = np.argsort(-findings.ranked, kind="stable")
+    return [make_option(findings, int(i)) for i in order]

@@ -1,0 +1,363 @@
+"""What could run the job: concrete GPUs and servers with their prices, placed on the stages.
+
+A unit is one GPU (of an instance with `per_machine` of them) or one CPU server. A price is the
+second cheapest of the providers that offer the unit, with the cheapest and the third as its range:
+an offer that can be had, with an alternative on either side. Articles' rows never rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+from engine.assessment import Acquisition, Placement, PriceRef
+from engine.catalogue import Accelerator, Catalogue, CpuServer, Offer
+from engine.decide.owning import owned_gpu_usd_per_month, owned_server_usd_per_month
+from engine.decide.priors import likely
+from engine.estimate.jobs import Stage
+from engine.workload.answers import Location
+from engine.workload.workload import Workload
+
+ACQUISITIONS: tuple[Acquisition, ...] = (
+    "on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y", "buy",
+)  # fmt: skip
+# Which offers' terms count as which acquisition: three months reserved is a dedicated rental.
+OFFER_TERMS: dict[Acquisition, tuple[str, ...]] = {
+    "on_demand": ("on_demand",),
+    "spot": ("spot",),
+    "dedicated": ("dedicated", "reserved_3m"),
+    "reserved_1y": ("reserved_1y",),
+    "reserved_3y": ("reserved_3y",),
+}
+COMMIT_MONTHS: dict[Acquisition, int] = {
+    "on_demand": 0, "spot": 0, "dedicated": 1, "reserved_1y": 12, "reserved_3y": 36, "buy": 0,
+}  # fmt: skip
+REFERENCE_GPU = "h100-sxm-80gb"
+# Accelerators that need another framework's code (JAX on TPU, Neuron on Trainium) are listed in
+# the catalogue but not proposed: the move is a project of its own.
+PROPOSED_VENDORS = ("NVIDIA", "AMD")
+# GeForce licences forbid data-centre use (accelerators.csv, notes): listed, not proposed.
+CONSUMER = ("GeForce",)
+# A price that a single provider gives is no market: such a GPU is listed but not proposed.
+MIN_PROVIDERS = 2
+EU_WORDS = ("eu", "europe", "germany", "france", "finland", "norway", "uk-", "westeurope")
+US_WORDS = ("us", "ashburn", "phoenix", "virginia")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per unit and hour (paid for hours) or per unit and month (owned)."""
+
+    basis: Literal["hour", "month"]
+    low: float
+    likely: float
+    high: float
+    ref: PriceRef | None
+    alternatives: tuple[PriceRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One GPU or one CPU server as the estimates see it."""
+
+    hardware: Literal["gpu", "cpu"]
+    sku: str
+    name: str
+    per_machine: int
+    vcpu: float
+    memory_gb: float
+    host_memory_gb: float
+    network_gbit_per_s: float
+    accelerator: Accelerator | None
+    server: CpuServer | None
+    prices: dict[Acquisition, Price]
+
+    def on_demand_usd_per_hour(self) -> float:
+        """The reference price of the unit, for ratios."""
+        price = self.prices.get("on_demand") or next(iter(self.prices.values()))
+        return price.likely if price.basis == "hour" else price.likely / 730.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A candidate before its size is known: which hardware each stage runs on, and the terms."""
+
+    placement: Placement
+    stage_hardware: tuple[Literal["gpu", "cpu"], ...]
+    gpu: Unit | None
+    cpu: Unit | None
+    acquisition: Acquisition
+
+    @property
+    def id(self) -> str:
+        """A stable name that tells candidates apart."""
+        parts = [self.placement]
+        if self.gpu is not None:
+            parts.append(f"{self.gpu.sku}x{self.gpu.per_machine}")
+        if self.cpu is not None:
+            parts.append(self.cpu.sku.lower().replace(" ", "-"))
+        return "/".join([*parts, self.acquisition])
+
+
+def price_ref(offer: Offer, today: date) -> PriceRef:
+    """An offer as the answer shows it, with its age."""
+    per_unit = offer.usd_per_gpu_hour if offer.accelerator_sku else offer.usd_per_instance_hour
+    assert per_unit is not None
+    return PriceRef(
+        provider=offer.provider,
+        sku=offer.sku,
+        usd_per_unit_hour=per_unit,
+        acquisition=offer.acquisition,
+        region=offer.region,
+        as_of=offer.provenance.as_of,
+        age_days=offer.age_days(today),
+        freshness=offer.freshness(today),
+        source=offer.provenance.source,
+        confidence=offer.provenance.confidence,
+    )
+
+
+def allowed_region(region: str, location: Location) -> bool:
+    """Whether an offer's region satisfies where the data may be; `any` satisfies all."""
+    if location in (Location.anywhere, Location.in_house):
+        return True
+    text = region.lower()
+    words = EU_WORDS if location is Location.eu else US_WORDS
+    return text in ("any", "") or text.startswith(words)
+
+
+def market_price(offers: Iterable[Offer], today: date) -> Price | None:
+    """The second cheapest of the distinct providers, ranged by its neighbours.
+
+    Offers older than the warning age count only when no younger one exists.
+    """
+    usable = [o for o in offers if o.rankable]
+    # An index averages offers; it is nobody's offer, and counts only where nothing else does.
+    usable = [o for o in usable if o.kind != "aggregator"] or usable
+    young = [o for o in usable if o.freshness(today) != "warn"]
+    best: dict[str, Offer] = {}
+    for offer in sorted(young or usable, key=_usd_per_unit):
+        best.setdefault(offer.provider, offer)
+    ranked = list(best.values())
+    if not ranked:
+        return None
+    chosen = ranked[min(1, len(ranked) - 1)]
+    spread = likely("single_offer_spread")
+    usd = _usd_per_unit(chosen)
+    low = _usd_per_unit(ranked[0]) if len(ranked) > 1 else usd / spread
+    high = _usd_per_unit(ranked[2]) if len(ranked) > 2 else usd * spread
+    refs = tuple(price_ref(o, today) for o in ranked[:8])
+    return Price("hour", min(low, usd), usd, max(high, usd), price_ref(chosen, today), refs)
+
+
+def _usd_per_unit(offer: Offer) -> float:
+    usd = offer.usd_per_gpu_hour if offer.accelerator_sku else offer.usd_per_instance_hour
+    assert usd is not None
+    return usd
+
+
+def gpu_units(catalogue: Catalogue, workload: Workload, today: date) -> list[Unit]:
+    """GPUs that can be had, once for each number of GPUs in a machine that is offered."""
+    return list(_gpu_units(_Key(catalogue), workload.location, workload.horizon_months, today))
+
+
+def cpu_units(catalogue: Catalogue, workload: Workload, today: date) -> list[Unit]:
+    """CPU servers that can be had, by size; one unit for each offered instance type."""
+    return list(_cpu_units(_Key(catalogue), workload.location, workload.horizon_months, today))
+
+
+class _Key:
+    """Makes a catalogue usable as a cache key by its identity."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+
+    def __hash__(self) -> int:
+        return id(self.catalogue)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.catalogue is self.catalogue
+
+
+@lru_cache(maxsize=32)
+def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tuple[Unit, ...]:
+    catalogue = key.catalogue
+    units = []
+    for sku, acc in catalogue.accelerators.items():
+        if acc.vendor not in PROPOSED_VENDORS or acc.bf16_tflops_dense is None:
+            continue
+        if acc.name.startswith(CONSUMER):
+            continue
+        offers = [
+            o
+            for o in catalogue.offers
+            if o.accelerator_sku == sku
+            and o.rankable
+            and o.acquisition != "marketplace"
+            and allowed_region(o.region, location)
+        ]
+        sellers = {o.provider for o in offers if o.acquisition == "on_demand"}
+        if len(sellers) < MIN_PROVIDERS:
+            continue
+        # Alone, or as a whole machine: a fleet that trains together needs whole machines, and a
+        # per-GPU rate without a stated instance is the rate of either.
+        for per_machine in sorted({1, acc.max_per_node if acc.max_per_node in (4, 8) else 1}):
+            fit = [o for o in offers if o.gpus_per_instance in (1, per_machine)]
+            prices = _prices(fit, per_machine, today)
+            owned = owned_gpu_usd_per_month(catalogue, sku, horizon, location)
+            if owned is not None:
+                prices["buy"] = Price("month", owned[0], owned[1], owned[2], None)
+            if not prices:
+                continue
+            hosts = [o for o in fit if o.vcpu and o.gpus_per_instance]
+            vcpu = min((o.vcpu or 0) / o.gpus_per_instance for o in hosts) if hosts else 16.0
+            memory = (
+                min((o.memory_gb or 0) / o.gpus_per_instance for o in hosts) if hosts else 100.0
+            )
+            units.append(
+                Unit(
+                    "gpu", sku, acc.name, per_machine, vcpu,
+                    (acc.memory_gib_reported or acc.memory_gb) * 1.073741824, memory,
+                    0.0, acc, None, prices,
+                )
+            )  # fmt: skip
+    return tuple(units)
+
+
+def _prices(offers: list[Offer], per_machine: int, today: date) -> dict[Acquisition, Price]:
+    """Price of a GPU on each of the terms that are offered.
+
+    Whole machines are priced from offers of whole machines where two providers have them: a rate
+    for single GPUs buys no fabric between machines. On demand and spot need two providers.
+    """
+    prices: dict[Acquisition, Price] = {}
+    for acquisition, terms in OFFER_TERMS.items():
+        of_terms = [o for o in offers if o.acquisition in terms]
+        whole = [o for o in of_terms if o.gpus_per_instance == per_machine]
+        if len({o.provider for o in whole}) >= MIN_PROVIDERS:
+            of_terms = whole
+        sellers = len({o.provider for o in of_terms})
+        if acquisition in ("on_demand", "spot") and sellers < MIN_PROVIDERS:
+            continue
+        price = market_price(of_terms, today)
+        if price is not None:
+            prices[acquisition] = price
+    return prices
+
+
+# GB of memory per vCPU at which servers count as another class.
+MEMORY_CLASSES = (3.0, 6.0, 12.0, 24.0)
+
+
+def _cpu_class(offer: Offer) -> tuple[int, int]:
+    """Servers that compete with one another: the same vCPU, and memory within a factor of two."""
+    vcpu, memory = float(offer.vcpu or 1), float(offer.memory_gb or 0)
+    return round(vcpu), sum(memory / vcpu >= mark for mark in MEMORY_CLASSES)
+
+
+@lru_cache(maxsize=32)
+def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tuple[Unit, ...]:
+    catalogue = key.catalogue
+    offers = [
+        o
+        for o in catalogue.offers
+        if o.accelerator_sku is None
+        and o.gpus_per_instance == 0
+        and o.vcpu
+        and o.memory_gb
+        and o.rankable
+        and allowed_region(o.region, location)
+    ]
+    on_demand = _without_superseded([o for o in offers if o.acquisition == "on_demand"], today)
+    classes: dict[tuple[int, int], list[Offer]] = {}
+    for offer in on_demand:
+        classes.setdefault(_cpu_class(offer), []).append(offer)
+    units = []
+    for rivals in classes.values():
+        price = market_price(rivals, today)
+        if price is None or price.ref is None:
+            continue
+        chosen = next(
+            o for o in rivals if (o.provider, o.sku) == (price.ref.provider, price.ref.sku)
+        )
+        units.append(_cpu_unit(catalogue, chosen, price, offers, horizon, location, today))
+    return tuple(sorted(units, key=lambda u: u.vcpu))
+
+
+def _without_superseded(offers: list[Offer], today: date) -> list[Offer]:
+    """Young offers, and old ones only for sizes that no young one covers (large memories)."""
+    young = [o for o in offers if o.freshness(today) != "warn"]
+    old = [
+        o
+        for o in offers
+        if o.freshness(today) == "warn"
+        and not any(
+            (y.vcpu or 0) >= (o.vcpu or 0) and (y.memory_gb or 0) >= (o.memory_gb or 0)
+            for y in young
+        )
+    ]
+    return young + old
+
+
+def _cpu_unit(
+    catalogue: Catalogue,
+    offer: Offer,
+    on_demand: Price,
+    offers: list[Offer],
+    horizon: int,
+    location: Location,
+    today: date,
+) -> Unit:
+    """One class of servers with its price on every term."""
+    vcpu, memory = float(offer.vcpu or 0), float(offer.memory_gb or 0)
+    prices: dict[Acquisition, Price] = {"on_demand": on_demand}
+    spot = [o for o in offers if o.acquisition == "spot" and _cpu_class(o) == _cpu_class(offer)]
+    cheap = market_price(spot, today)
+    if cheap is not None and cheap.likely < on_demand.likely:
+        prices["spot"] = cheap
+    terms: tuple[tuple[Acquisition, str], ...] = (("reserved_1y", "1y"), ("reserved_3y", "3y"))
+    for acquisition, term in terms:
+        discount = catalogue.running.get(f"disc-{offer.provider.lower()}-{term}")
+        if discount is not None:
+            prices[acquisition] = Price(
+                "hour",
+                on_demand.likely * (1 - discount.high),
+                on_demand.likely * (1 - discount.likely),
+                on_demand.likely * (1 - discount.low),
+                on_demand.ref,
+                on_demand.alternatives,
+            )
+    owned = owned_server_usd_per_month(catalogue, vcpu, memory, horizon, location)
+    if owned is not None:
+        prices["buy"] = Price("month", owned[0], owned[1], owned[2], None)
+    server = catalogue.cpu_servers.get(offer.cpu_server_id or "")
+    network = (server.network_gbit_per_s or 0.0) if server is not None else 0.0
+    return Unit(
+        "cpu",
+        offer.sku,
+        f"{offer.provider} {offer.sku}",
+        1,
+        vcpu,
+        memory,
+        memory,
+        network,
+        None,
+        server,
+        prices,
+    )
+
+
+def placements(
+    stages: tuple[Stage, ...],
+) -> list[tuple[Placement, tuple[Literal["gpu", "cpu"], ...]]]:
+    """Every assignment of the stages to hardware; with one stage there is no hybrid."""
+    found: list[tuple[Placement, tuple[Literal["gpu", "cpu"], ...]]] = []
+    for assignment in product(("gpu", "cpu"), repeat=len(stages)):
+        kinds = set(assignment)
+        name: Placement = "hybrid" if len(kinds) == 2 else ("gpu" if "gpu" in kinds else "cpu")
+        found.append((name, assignment))  # type: ignore[arg-type]
+    return found

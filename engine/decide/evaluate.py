@@ -1,0 +1,436 @@
+"""From a candidate and inputs to size, time, cost and vetoes: one definition for points and draws.
+
+Every function takes the inputs as arrays of one length: a single point, a grid for sensitivity or
+thousands of draws. Hours are per month unless a name says otherwise; money is USD a month over
+the horizon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.assessment import Veto
+from engine.decide import language_models as llm
+from engine.decide.candidates import COMMIT_MONTHS, Spec, Unit
+from engine.decide.evaluation import Context, Evaluation, Pool, Values
+from engine.decide.inputs import Array
+from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
+from engine.decide.priors import likely
+from engine.decide.vetoes import constrain
+from engine.estimate import jobs
+from engine.estimate.jobs import Stage
+from engine.estimate.reliability import spot_paid_goodput
+from engine.workload.answers import Consistency, Current, Downtime, FailureMode, Kind, Precision
+from engine.workload.workload import HOURS_PER_MONTH, Workload
+
+REFERENCE_VCPU = 96.0
+MAX_UNITS = 16_384
+
+
+def evaluate(spec: Spec, x: Values, ctx: Context) -> Evaluation:
+    """Size, time, cost and vetoes of one candidate for every row of the inputs."""
+    n = len(x["parallel_fraction"])
+    pools: list[Pool] = []
+    vetoes: list[tuple[Array, Veto]] = []
+    together = ctx.workload.kind is Kind.rl
+    batch_pools = sum(
+        any(
+            s.mode == "batch" and h == hw
+            for s, h in zip(ctx.stages, spec.stage_hardware, strict=True)
+        )
+        for hw in ("gpu", "cpu")
+    )
+    for hardware, unit in (("gpu", spec.gpu), ("cpu", spec.cpu)):
+        mine = tuple(
+            s for s, h in zip(ctx.stages, spec.stage_hardware, strict=True) if h == hardware
+        )
+        for service in (False, True):
+            part = tuple(s for s in mine if (s.mode == "service") == service)
+            if not part or unit is None:
+                continue
+            if service:
+                pools.append(_service_pool(spec, unit, part, x, ctx, vetoes))
+            else:
+                pools.append(
+                    _batch_pool(spec, unit, part, x, ctx, 1 if together else batch_pools, vetoes)
+                )
+    usd = np.asarray(sum(p.usd_per_month for p in pools))
+    # Simulators and learner work at the same time; other stages follow one another.
+    each = [p.hours_per_run for p in pools if not p.service] or [np.zeros(n)]
+    hours = np.maximum.reduce(each) if together else np.asarray(sum(each))
+    latency = latency_ms(spec, x, ctx)
+    result = Evaluation(spec, pools, usd, hours, latency, np.zeros(n, dtype=bool), vetoes)
+    constrain(result, x, ctx)
+    for mask, _ in result.vetoes:
+        result.vetoed = result.vetoed | mask
+    return result
+
+
+# --- batch work
+
+
+def _batch_pool(
+    spec: Spec,
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    batch_pools: int,
+    vetoes: list[tuple[Array, Veto]],
+) -> Pool:
+    """A pool that works through runs: sized to meet the patience and the month, no larger."""
+    runs = x["runs_per_month"]
+    committed = spec.acquisition not in ("on_demand", "spot")
+    headroom = 1 + x["monthly_variation"] if committed else 1.0
+    share = likely("batch_hours_share") if committed else 1.0
+    wanted = np.minimum(
+        x["patience_h"] / max(batch_pools, 1),
+        HOURS_PER_MONTH * share / np.maximum(runs * headroom, 1e-6),
+    )
+    units, hours = _fleet(unit, part, x, ctx, wanted, vetoes)
+    goodput = _goodput(spec, unit, units, x)
+    if spec.acquisition == "spot":
+        units, hours = _fleet(unit, part, x, ctx, wanted * goodput, vetoes)
+    hours = hours / goodput
+    busy = runs * hours
+    calendar = hours / x["spot_capacity_share"] if spec.acquisition == "spot" else hours
+    paid = np.minimum(busy, HOURS_PER_MONTH) if not committed else HOURS_PER_MONTH
+    # Runs that do not fit into a month's hours on demand are run side by side.
+    copies = np.maximum(1.0, busy / HOURS_PER_MONTH)
+    usd = _usd(spec, unit, units * copies, paid, x, ctx)
+    utilization = np.minimum(busy / HOURS_PER_MONTH, 1.0) if committed else np.ones_like(busy)
+    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput)
+
+
+def _fleet(
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    wanted: Array,
+    vetoes: list[tuple[Array, Veto]],
+) -> tuple[Array, Array]:
+    """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
+    if unit.hardware == "gpu" and any(s.work == "llm_training" for s in part):
+        return _llm_training(unit, x, ctx, wanted, vetoes)
+    serial, divisible = _batch_hours(unit, part, x, ctx)
+    serial, divisible = jobs.with_contention(serial, divisible, x["contention"])
+    units = _units_for(serial, divisible, wanted)
+    units = np.maximum(units, _memory_units(unit, part, x, ctx))
+    units = np.ceil(units / unit.per_machine) * unit.per_machine
+    return units, np.asarray(serial + divisible / units)
+
+
+def _batch_hours(
+    unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context
+) -> tuple[Array, Array]:
+    """Serial and divisible hours of a run on one unit, over the stages of the pool."""
+    serial = np.zeros_like(x["runs_per_month"])
+    divisible = np.zeros_like(serial)
+    for stage in part:
+        if stage.work == "baseline":
+            a, b = _baseline_hours(unit, stage, x, ctx)
+        elif stage.work == "llm_training":
+            a, b = serial * 0, llm.cpu_training_hours(unit, x, ctx.workload)
+        elif stage.work == "llm_inference":
+            a, b = serial * 0, llm.batch_inference_hours(unit, x, ctx.workload)
+        else:
+            seconds = x["items_per_run"] / _items_per_s(unit, stage, x, ctx)
+            a, b = serial * 0, seconds / 3600
+        serial, divisible = serial + a, divisible + b
+    return serial, divisible
+
+
+def _baseline_hours(unit: Unit, stage: Stage, x: Values, ctx: Context) -> tuple[Array, Array]:
+    """Hours of a run that is known by what it takes on CPU servers (or GPUs) today."""
+    p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
+    share = x.get(f"{stage.name}.share", np.ones_like(p))
+    if ctx.workload.current is Current.gpu:
+        return _from_gpus(unit, share * gpu_hours_today(x), p, s, b, x, ctx)
+    hours = reference_server_hours(x, ctx) * share
+    if unit.hardware == "cpu":
+        serial, divisible = jobs.cpu_parts(hours, p, b, stage.splits)
+        return serial, divisible * REFERENCE_VCPU / unit.vcpu / x["cpu_efficiency_factor"]
+    speed = s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
+    host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
+    return jobs.gpu_parts(hours, p, b, np.maximum(speed, 1e-6), host, stage.splits)
+
+
+def gpu_hours_today(x: Values) -> Array:
+    """GPU-hours of a run on today's GPUs, which are taken for the reference GPU."""
+    per_run = x["useful_hours_per_month"] / np.maximum(x["runs_per_month"], 1e-6)
+    return np.asarray(per_run * x["current_units"])
+
+
+def _from_gpus(
+    unit: Unit, gpu_hours: Array, p: Array, s: Array, b: Array, x: Values, ctx: Context
+) -> tuple[Array, Array]:
+    """Hours of a run known in GPU-hours: work that is divided already divides again."""
+    none = np.zeros_like(gpu_hours)
+    if unit.hardware == "gpu":
+        speed = accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
+        return none, np.asarray(gpu_hours / speed)
+    servers_per_gpu = 1 / ((1 - b) * ((1 - p) + p / s) + b)
+    size = unit.vcpu / REFERENCE_VCPU * x["cpu_efficiency_factor"]
+    return none, np.asarray(gpu_hours * servers_per_gpu / size)
+
+
+def reference_server_hours(x: Values, ctx: Context) -> Array:
+    """Hours that one run takes on a single reference CPU server.
+
+    Worked back from today's hours and servers by Amdahl's law with I/O; their size follows from
+    what they cost, where that is given.
+    """
+    w = ctx.workload
+    per_run = x["useful_hours_per_month"] / np.maximum(x["runs_per_month"], 1e-6)
+    p, b = x["parallel_fraction"], x["io_share"]
+    size = 1.0
+    if w.current is Current.cpu and w.current_usd_per_month and w.current_units:
+        per_hour = w.current_usd_per_month / w.current_units / HOURS_PER_MONTH
+        size = float(np.clip(per_hour / (ctx.cpu_usd_per_vcpu_hour * REFERENCE_VCPU), 0.05, 4))
+    return jobs.one_server_hours(per_run, np.maximum(x["current_units"] * size, size), p, b)
+
+
+def accelerator_speed(unit: Unit, ctx: Context) -> float:
+    """Speed of an accelerator against the reference on this job's mix of limits."""
+    acc, ref = unit.accelerator, ctx.reference.accelerator
+    assert acc is not None
+    assert ref is not None
+    compute, bandwidth = ctx.inputs.shares["compute"], ctx.inputs.shares["memory_bandwidth"]
+    w = ctx.workload
+    if w.kind in (Kind.simulation, Kind.rendering, Kind.other):
+        if w.precision is Precision.fp64:
+            peak, base = acc.fp64_tflops or 0.2, ref.fp64_tflops or 34.0
+        elif w.precision is Precision.low:
+            peak, base = acc.bf16_tflops_dense or 1.0, ref.bf16_tflops_dense or 989.0
+        else:
+            peak, base = acc.fp32_tflops or 1.0, ref.fp32_tflops or 67.0
+    else:
+        peak, base = acc.bf16_tflops_dense or 1.0, ref.bf16_tflops_dense or 989.0
+    return jobs.relative_speed(
+        compute / max(compute + bandwidth, 1e-9),
+        peak / base,
+        acc.memory_bandwidth_gb_per_s / ref.memory_bandwidth_gb_per_s,
+    )
+
+
+def _units_for(serial: Array, divisible: Array, wanted: Array) -> Array:
+    """Fewest units with which a run takes no longer than wanted: T = A + B/n.
+
+    Where the serial part takes most of it, as many as bring the rest down to the serial part:
+    beyond that more machines cost more than they save.
+    """
+    target = np.maximum(wanted, 2 * serial)
+    n = divisible / np.maximum(target - serial, 1e-9)
+    return np.asarray(np.clip(np.ceil(n - 1e-9), 1, MAX_UNITS))
+
+
+def _memory_units(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:
+    """Units needed to hold the model of a batch stage."""
+    if unit.hardware == "gpu" and any(s.work == "llm_inference" for s in part):
+        return np.full_like(x["runs_per_month"], llm.inference_min_gpus(unit, ctx.workload, x))
+    return np.ones_like(x["runs_per_month"])
+
+
+def _llm_training(
+    unit: Unit, x: Values, ctx: Context, wanted: Array, vetoes: list[tuple[Array, Veto]]
+) -> tuple[Array, Array]:
+    """GPUs and hours of a training run: the smallest fleet of the table that is quick enough."""
+    table = llm.training_table(unit, ctx.workload, ctx.inputs, ctx.catalogue)
+    n = len(wanted)
+    if table is None:
+        veto = Veto(
+            unit.name,
+            f"the model and its training state do not fit on any number of {unit.name} tried",
+            "memory estimate",
+            "model_params_b",
+        )
+        vetoes.append((np.ones(n, dtype=bool), veto))
+        return np.full(n, float(unit.per_machine)), np.full(n, 1e6)
+    scale = llm.training_scale(x, ctx.inputs) / x["gpu_efficiency_factor"]
+    hours = table.hours[:, None] * scale[None, :]
+    ok = hours <= wanted[None, :]
+    first = np.where(ok.any(axis=0), ok.argmax(axis=0), len(table.gpus) - 1)
+    return table.gpus[first].astype(float), hours[first, np.arange(n)]
+
+
+# --- services
+
+
+def _service_pool(
+    spec: Spec,
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    vetoes: list[tuple[Array, Veto]],
+) -> Pool:
+    """Machines around the clock: whole units for the peak, with what the worst failure asks."""
+    w = ctx.workload
+    load = np.zeros_like(x["rate_per_s"])
+    for stage in part:
+        load = load + _service_load(unit, stage, x, ctx)
+    committed = spec.acquisition not in ("on_demand", "spot")
+    # A peak already covers the day; months that are busier than the mean need committed room.
+    growth = 1 + 0.5 * x["monthly_variation"] if committed else 1.0
+    need = np.maximum(np.ceil(load * growth - 1e-9), 1)
+    need = np.maximum(need, _held_units(unit, part, x, ctx, vetoes))
+    units = need + spare_units(w, part, need)
+    if unit.per_machine > 1:
+        units = np.ceil(units / unit.per_machine) * unit.per_machine
+    hours = HOURS_PER_MONTH
+    stated = w.stated_hours_per_month
+    if (
+        spec.acquisition in ("on_demand", "spot")
+        and stated is not None
+        and w.kind is not Kind.pipeline
+    ):
+        hours = float(np.clip(stated, 1.0, HOURS_PER_MONTH))
+    goodput = _goodput(spec, unit, np.full_like(load, float(unit.per_machine)), x)
+    usd = _usd(spec, unit, units, np.full_like(load, hours), x, ctx) / np.where(
+        np.asarray(spec.acquisition == "spot"), goodput, 1.0
+    )
+    mean_load = load / np.maximum(x["peak_factor"], 1)
+    utilization = np.clip(mean_load / units, 0, 1)
+    busy = utilization * hours
+    zero = np.zeros_like(load)
+    return Pool(unit, part, True, units, busy, zero, usd, utilization, np.ones_like(load))
+
+
+def _service_load(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
+    """Units that the peak keeps busy at the target utilization (a real number)."""
+    peak = x["rate_per_s"] * ctx.workload.services * x["peak_factor"]
+    if stage.work == "core_ms":
+        cores = peak * x["cpu_ms_per_item"] / 1000 / likely("cpu_pool_target_utilization")
+        servers = cores / REFERENCE_VCPU / x["cpu_efficiency_factor"]
+        if unit.hardware == "cpu":
+            return np.asarray(servers * REFERENCE_VCPU / unit.vcpu)
+        p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
+        speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
+        host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
+        return np.asarray(servers * jobs.host_bound_load(p, b, speed, host))
+    return np.asarray(peak / _items_per_s(unit, stage, x, ctx))
+
+
+def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
+    """Items one unit answers in a second inside the target, at its target utilization."""
+    if stage.work == "llm_inference":
+        return llm.requests_per_s(unit, x, ctx.workload, ctx.inputs)
+    if stage.work == "trees":
+        per_core = 1e6 / likely("tree_us_per_row")
+        if unit.hardware == "cpu":
+            util = likely("cpu_pool_target_utilization")
+            return np.asarray(unit.vcpu * per_core * util * x["cpu_efficiency_factor"])
+        # A GPU takes trees in batches; one small request pays launches and copies instead.
+        per_call = gpu_floor_ms() / 1000
+        return np.full_like(x["parallel_fraction"], 32 / per_call)
+    if stage.work == "recommender":
+        return _recommendations_per_s(unit, x)
+    params = x["model_params_b"] if "model_params_b" in x else network_params(x)
+    flops = jobs.encoder_flops(params, x.get("tokens_in", np.full_like(params, 128.0)))
+    if unit.hardware == "cpu":
+        rate = unit.vcpu / 2 * likely("neural_cpu_gflops_per_core") * 1e9
+        util = likely("cpu_pool_target_utilization")
+        return np.asarray(rate * util * x["cpu_efficiency_factor"] / flops)
+    acc = unit.accelerator
+    assert acc is not None
+    assert acc.bf16_tflops_dense is not None
+    rate = acc.bf16_tflops_dense * 1e12 * likely("neural_gpu_efficiency")
+    util = likely("gpu_pool_target_utilization")
+    return np.asarray(rate * util * x["gpu_efficiency_factor"] / flops)
+
+
+def _recommendations_per_s(unit: Unit, x: Values) -> Array:
+    """Rankings per second of a recommender's dense net, from MLPerf's DLRM rates."""
+    if unit.hardware == "cpu":
+        rate = unit.vcpu / 2 * likely("recommender_per_core_s") * x["cpu_efficiency_factor"]
+        return np.asarray(rate * likely("cpu_pool_target_utilization"))
+    acc = unit.accelerator
+    assert acc is not None
+    peak = (acc.bf16_tflops_dense or 1.0) / likely("reference_gpu_tflops")
+    rate = likely("recommender_per_h100_s") * peak * x["gpu_efficiency_factor"]
+    return np.asarray(rate * likely("gpu_pool_target_utilization"))
+
+
+def _held_units(
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    vetoes: list[tuple[Array, Veto]],
+) -> Array:
+    """Units needed to hold the working set; a veto where it can't be split and does not fit."""
+    n = len(x["parallel_fraction"])
+    held = np.ones(n)
+    if unit.hardware == "gpu" and any(s.work == "llm_inference" for s in part):
+        held = np.full(n, llm.inference_min_gpus(unit, ctx.workload, x))
+    data = x["working_set_gb"] if any(s.holds_data for s in part) else np.zeros(n)
+    room = unit.memory_gb * likely("service_memory_share")
+    if not ctx.workload.working_set_shardable:
+        too_big = data > room
+        what = "GPU" if unit.hardware == "gpu" else "server"
+        veto = Veto(
+            unit.name,
+            f"the working set of {float(data.flat[0]):,.0f} GB is read at random and can't be "
+            f"split; one {what} has {unit.memory_gb:,.0f} GB",
+            "catalogue, memory as reported",
+            "working_set_gb",
+        )
+        vetoes.append((too_big, veto))
+        return held
+    return np.asarray(np.maximum(held, np.ceil(data / room)))
+
+
+def spare_units(w: Workload, part: tuple[Stage, ...], need: Array) -> Array:
+    """Machines beyond the load that the worst failure and the tolerated absence ask for."""
+    stateful = any(s.holds_data for s in part) and w.kind in (
+        Kind.database,
+        Kind.recsys,
+        Kind.search,
+    )
+    if w.failure_mode is FailureMode.data_loss and w.kind is Kind.database:
+        copies = 3 if w.consistency is not Consistency.eventual else 2
+        return np.asarray(np.maximum(copies - need, 1.0))
+    urgent = w.downtime in (Downtime.seconds, Downtime.minutes)
+    fears = w.failure_mode in (FailureMode.machine_loss, FailureMode.late_answers)
+    tolerant = w.downtime in (Downtime.hours, Downtime.day)
+    if urgent or (fears and not tolerant):
+        return np.asarray(np.maximum(1.0, np.ceil(0.1 * need)))
+    if stateful and w.failure_mode is FailureMode.data_loss:
+        return np.ones_like(need)
+    return np.zeros_like(need)
+
+
+# --- money
+
+
+def _usd(
+    spec: Spec, unit: Unit, units: Array, paid_hours: Array | float, x: Values, ctx: Context
+) -> Array:
+    """USD a month for the units: hours paid, or the owner's month; commitments to their end."""
+    price = unit.prices.get(spec.acquisition)
+    if price is None:
+        price = unit.prices["on_demand"]
+    market = x["gpu_market_factor"] if unit.hardware == "gpu" else x["cpu_market_factor"]
+    rate = price.likely * market
+    if price.basis == "month":
+        return np.asarray(units * rate)
+    horizon = ctx.workload.horizon_months
+    beyond = max(1.0, COMMIT_MONTHS[spec.acquisition] / horizon)
+    return np.asarray(units * rate * paid_hours * beyond)
+
+
+def _goodput(spec: Spec, unit: Unit, units: Array, x: Values) -> Array:
+    """Useful over paid work on spot machines; 1 elsewhere (failures are in the efficiency).
+
+    A job stops when any of its machines is taken back.
+    """
+    ones = np.ones_like(x["parallel_fraction"])
+    if spec.acquisition != "spot":
+        return ones
+    machines = np.ceil(units / unit.per_machine)
+    per_hour = x["spot_interruptions_per_node_day"] / 24 * machines
+    save = likely("checkpoint_stall_h")
+    interval = np.sqrt(2 * save / np.maximum(per_hour, 1e-6))
+    value = spot_paid_goodput(per_hour, interval=interval, save=save, restart=x["restart_h"])
+    return np.asarray(np.clip(value, 0.05, 1.0) * ones)

@@ -1,0 +1,162 @@
+"""Hard constraints: each rules a candidate out with its reason and the number behind it.
+
+A veto is never a low score: whatever the score, a vetoed candidate ranks after every allowed one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.assessment import Veto
+from engine.decide.evaluation import Context, Evaluation, Values
+from engine.decide.inputs import Array
+from engine.decide.priors import likely
+from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
+from engine.workload.workload import HOURS_PER_MONTH
+
+MIN_FP64_TFLOPS = 5.0  # a two-socket server of 2024 reaches 3 to 7 (cpu_servers.csv, half of fp32)
+Mask = np.ndarray
+
+
+def constrain(e: Evaluation, x: Values, ctx: Context) -> None:
+    """Append every veto of the candidate to its evaluation."""
+    for mask, reason, source, field in [
+        *_terms(e, x, ctx),
+        *_code(e, x, ctx),
+        *_latency(e, x, ctx),
+        *_time(e, x, ctx),
+        *_budget(e, x, ctx),
+    ]:
+        if mask.any():
+            e.vetoes.append((mask, Veto(e.spec.id, reason, source, field)))
+
+
+Found = list[tuple[Mask, str, str, str]]
+
+
+def _always(x: Values) -> Mask:
+    return np.ones(len(x["parallel_fraction"]), dtype=bool)
+
+
+def _terms(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Terms that the location, the horizon or the kind of work forbid."""
+    w, terms = ctx.workload, e.spec.acquisition
+    found: Found = []
+    if w.location is Location.in_house and terms != "buy":
+        reason = "the data must stay in your own rooms, which rules out renting"
+        found.append((_always(x), reason, "your answer", "location"))
+    short = w.horizon_months < likely("owner_min_horizon_months")
+    if terms == "buy" and short and w.location is not Location.in_house:
+        reason = (
+            f"a horizon of {w.horizon_months} months is too short to own: delivery takes "
+            f"{likely('delivery_months'):.0f} months and resale loses most in the first year"
+        )
+        source = "decision_parameters.csv, owner_min_horizon_months"
+        found.append((_always(x), reason, source, "horizon_months"))
+    if terms == "spot":
+        found += _spot_service(e, x, ctx)
+    if terms == "spot" and w.failure_mode is FailureMode.long_run_loss:
+        found += _spot_runs(e, x)
+    return found
+
+
+def _spot_service(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Spot for what keeps data, and for services so small that they stop with a machine."""
+    found: Found = []
+    source = "running_costs.csv, spot notices"
+    keeps = [
+        s.title.lower() for s in ctx.stages if s.holds_data and ctx.workload.kind is not Kind.web
+    ]
+    if keeps:
+        reason = f"{keeps[0]} keeps data, and spot machines are taken back at 30 seconds' notice"
+        found.append((_always(x), reason, source, "kind"))
+    for pool in e.pools:
+        if pool.service:
+            machines = np.ceil(pool.units / pool.unit.per_machine)
+            least = likely("spot_service_machines")
+            reason = (
+                f"a service on fewer than {least:.0f} spot machines stops when they are taken back"
+            )
+            found.append((machines < least, reason, source, "rate_per_s"))
+    return found
+
+
+def _spot_runs(e: Evaluation, x: Values) -> Found:
+    """Spot for runs whose loss is the worst failure, when each would be interrupted."""
+    batch = [p for p in e.pools if not p.service]
+    machines = sum(np.ceil(p.units / p.unit.per_machine) for p in batch)
+    hours = sum(p.hours_per_run for p in batch)
+    expected = x["spot_interruptions_per_node_day"] / 24 * machines * hours
+    reason = (
+        f"a run would be interrupted about {float(np.asarray(expected)[0]):.1f} times on spot "
+        "machines, and losing a long run is the failure you named"
+    )
+    mask = np.asarray(expected) > likely("spot_interruptions_tolerable")
+    return [(mask, reason, "running_costs.csv, spotint-gpu-hazard", "failure_mode")]
+
+
+def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Code that can't move, and arithmetic that the GPU does not have."""
+    w, spec = ctx.workload, e.spec
+    found: Found = []
+    blocked = [
+        s.title
+        for s, h in zip(ctx.stages, spec.stage_hardware, strict=True)
+        if h == "gpu" and not s.gpu_native
+    ]
+    if w.rewrite is Rewrite.impossible and blocked:
+        reason = f"{blocked[0].lower()} can't be rewritten for GPUs"
+        found.append((_always(x), reason, "your answer", "rewrite"))
+    acc = spec.gpu.accelerator if spec.gpu is not None else None
+    if w.precision is Precision.fp64 and acc is not None:
+        fp64 = acc.fp64_tflops or 0.0
+        if fp64 < MIN_FP64_TFLOPS:
+            reason = (
+                f"{acc.name} has {fp64:g} TFLOPS in double precision, no more than a CPU server"
+            )
+            found.append((_always(x), reason, "accelerators.csv", "precision"))
+    return found
+
+
+def _latency(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Answers that come later than the target."""
+    target_ms = ctx.workload.latency_ms
+    if target_ms is None or not e.latency_ms.any():
+        return []
+    target: Array = x.get("latency_ms", np.full(len(e.latency_ms), target_ms))
+    path = {"gpu": "GPU", "cpu": "CPU", "hybrid": "mixed"}[e.spec.placement]
+    reason = (
+        f"answers take about {float(e.latency_ms[0]):,.3g} ms on the {path} path; "
+        f"{target_ms:,.3g} ms are asked"
+    )
+    source = "latency estimate: launches, copies, batch wait, compute, hops"
+    return [(e.latency_ms > target, reason, source, "latency_ms")]
+
+
+def _time(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Runs that take longer than the deadline or, without one, than the horizon."""
+    w = ctx.workload
+    if not any(s.mode == "batch" for s in ctx.stages):
+        return []
+    if w.deadline_days is not None:
+        limit, goal = x["patience_h"], f"the deadline of {w.deadline_days:g} days"
+    else:
+        limit = np.full(len(e.hours_per_run), w.horizon_months * HOURS_PER_MONTH)
+        goal = f"the horizon of {w.horizon_months} months"
+    days = float(e.hours_per_run[0]) / 24
+    took = f"{days:,.1f} days" if days < 700 else f"{days / 365:,.0f} years"
+    units = float(e.units[0])
+    reason = f"a run takes about {took} on {units:,.0f} of them, beyond {goal}"
+    field = "deadline_days" if w.deadline_days is not None else "horizon_months"
+    return [(e.hours_per_run > limit * 1.0001, reason, "time estimate", field)]
+
+
+def _budget(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Candidates dearer than the budget."""
+    budget = ctx.workload.budget_usd_per_month
+    if budget is None:
+        return []
+    reason = (
+        f"it costs ${float(e.usd_per_month[0]):,.0f} a month, above the budget of ${budget:,.0f}"
+    )
+    return [(e.usd_per_month > budget, reason, "your answer", "budget_usd_per_month")]
