@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import streamlit as st
-from engine.workload.examples import EXAMPLES
 
+from engine.workload.examples import EXAMPLES
 from pages.components import fields, labels, shell
 
 PROMISE = (

@@ -48,8 +48,8 @@ def headline(answer: Assessment) -> None:
 
 def _tile(label: str, estimate: Estimate) -> None:
     # The label says per what; the figure and its range need not.
-    figure = labels.value(estimate).partition(" per ")[0]
-    _figure(label, figure, labels.interval(estimate).partition(" per ")[0])
+    figure = labels.value(estimate).partition(" a ")[0]
+    _figure(label, figure, labels.interval(estimate).partition(" a ")[0])
 
 
 def _figure(label: str, figure: str, under: str) -> None:
@@ -131,7 +131,7 @@ def _alternative(option: Option, best: Option) -> dict[str, str]:
     chosen = ", recommended" if option.id == best.id else ""
     kind = f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}{chosen}"
     cost = labels.money(option.usd_per_month.likely)
-    interval = labels.interval(option.usd_per_month).removesuffix(" per month")
+    interval = labels.interval(option.usd_per_month).removesuffix(" a month")
     return {
         "Option": f"{option.label} ({kind})",
         "Cost a month": f"{cost} ({interval})",
@@ -146,7 +146,6 @@ def changes(answer: Assessment) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("What would change it", anchor=False)
-        turning = [flip for flip in answer.flips if flip.at is not None]
         table(
             [
                 {
@@ -155,7 +154,8 @@ def changes(answer: Assessment) -> None:
                     "Turns at": labels.quantity(flip.at, flip.unit),
                     "Then": flip.becomes,
                 }
-                for flip in turning
+                for flip in answer.flips
+                if flip.at is not None
             ],
             "The nearest value of each answer at which the recommendation changes",
         )

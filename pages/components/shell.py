@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from pydantic import ValidationError
 
 from engine.assessment import Assessment
 from engine.errors import ClusterFitError
@@ -208,10 +207,7 @@ def _load() -> None:
     url = st.query_params.to_dict()
     if url == st.session_state.get("url"):
         return
-    try:
-        st.session_state["workload"], notes = decode(url)
-    except (ClusterFitError, ValidationError) as error:
-        st.session_state["workload"], notes = DEFAULT, [str(error)]
+    st.session_state["workload"], notes = decode(url)
     st.session_state["link_notes"] = [str(note) for note in notes]
     made = link_date(url)
     if made is not None and made < date.today():

@@ -40,7 +40,7 @@ def test_the_first_screen_lists_every_example_with_its_own_link(app: Open) -> No
 def test_the_details_ask_only_what_can_change_the_answer(app: Open, kind: Kind) -> None:
     visit = app("pages/details.py", **({} if kind is DEFAULT.kind else {"kind": kind.value}))
     boxes = ("number_input", "text_input", "selectbox", "radio", "checkbox", "slider")
-    asked = {w.key.removeprefix("w_") for box in boxes for w in visit.get(box)}
+    asked = {str(w.key).removeprefix("w_") for box in boxes for w in visit.get(box)}
     wanted = {
         name
         for name in type(DEFAULT).model_fields

@@ -13,14 +13,13 @@ from pages.components import labels
     [
         (0, "$0"),
         (1.5, "$1.50"),
-        (0.00234, "$0.0023"),
+        (0.00234, "$0.00234"),
         (12345, "$12,300"),
         (1.2e6, "$1.2 million"),
         (-5, "−$5"),
-        (None, "not known"),
     ],
 )
-def test_money_has_three_digits_at_most(amount: float | None, text: str) -> None:
+def test_money_has_three_digits_at_most(amount: float, text: str) -> None:
     assert labels.money(amount) == text
 
 
@@ -41,7 +40,7 @@ def test_a_duration_has_the_unit_that_reads_best(hours: float, text: str) -> Non
 
 def test_a_range_names_its_unit_once() -> None:
     assert labels.interval(Estimate(10_240, 12_000, 14_800, "USD/month")) == (
-        "$10,200 to $14,800 per month"
+        "$10,200 to $14,800 a month"
     )
     assert labels.interval(Estimate(10, 20, 35, "ms")) == "10 to 35 ms"
     assert labels.interval(Estimate(5, 5, 5, "ms")) == "known exactly"
