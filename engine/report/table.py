@@ -363,7 +363,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return harmless(value)
-    return repr(float(value)).removesuffix(".0")
+    # Twelve digits: sums still agree to 1e-9, and 0.55 × 100 is 55.
+    return f"{value:.12g}"
 
 
 # --- JSON

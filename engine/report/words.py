@@ -47,7 +47,11 @@ def number(value: float, unit: str = "", digits: int = 3) -> str:
     else:
         decimals = max(0, digits - 1 - math.floor(math.log10(abs(shown))))
         text = f"{shown:,.{decimals}f}".rstrip("0").rstrip(".")
-    return f"{text} {unit}".strip().replace("-", "−", 1 if shown < 0 else 0)
+    if shown < 0:
+        text = text.replace("-", "−", 1)
+    if unit == "%" or unit.startswith("1/"):
+        return text + unit.removeprefix("1")
+    return f"{text} {unit}".strip()
 
 
 def money(value: float, digits: int = 3) -> str:
@@ -75,7 +79,7 @@ def quantity(amount: float, unit: str) -> str:
         return f"{money(amount)} a {_PER.get(per, per)}" if per else money(amount)
     if unit in ("h", "hours"):
         return duration(amount)
-    return f"{number(amount)}%" if unit == "%" else number(amount, unit)
+    return number(amount, unit)
 
 
 def likely(estimate: Estimate) -> str:

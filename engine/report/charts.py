@@ -1,0 +1,247 @@
+"""The pictures of the report as Vega-Lite specifications, and their way to SVG.
+
+Each function returns a plain dictionary that a page can draw as well. One message each; a
+placement has the same colour everywhere, that of the app's light theme.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engine.assessment import Option
+from engine.report import words
+
+FONTS = Path(__file__).resolve().parents[2] / "data" / "fonts"
+
+# The first four chart colours of `.streamlit/config.toml`; a test holds them equal.
+PLACEMENT_COLOURS: dict[str, str] = {
+    "GPU": "#1b3f87",
+    "CPU": "#b8480f",
+    "Hybrid": "#2a9a87",
+    "One machine": "#a443b8",
+}
+# Criteria are no placements: shades of the theme's scales, in the order of the criteria.
+CRITERION_COLOURS = ("#16316b", "#30569f", "#5c82c4", "#97b2de", "#d97540", "#eea67f")
+INK, QUIET, RULE = "#10161f", "#5c6470", "#d5dbe5"
+WIDTH = 505  # points across the text of the page, labels of the axis included
+LABELS = 215
+MOST_OPTIONS = 8
+CONFIG: dict[str, Any] = {
+    "font": "Noto Sans",
+    "background": "transparent",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": QUIET,
+        "titleFontWeight": "normal",
+        "gridColor": RULE,
+        "domain": False,
+        "ticks": False,
+        "labelFontSize": 10,
+        "titleFontSize": 10,
+        "labelPadding": 6,
+    },
+    "axisX": {"labelFlush": False},
+    "legend": {
+        "labelColor": INK,
+        "labelFontSize": 10,
+        "title": None,
+        "orient": "bottom",
+        "offset": 8,
+        "symbolType": "square",
+        "symbolOpacity": 1,
+        "symbolStrokeWidth": 0,
+    },
+}
+_USD = "datum.value ? format(datum.value, '$~s') : '$0'"
+
+
+def cost_chart(options: Sequence[Option]) -> dict[str, Any]:
+    """Cost a month of each option: bar for the 80% interval, tick and figure for the likely."""
+    data: list[dict[str, Any]] = [
+        {
+            "option": _name(rank, option),
+            "placement": words.placement(option),
+            "low": option.usd_per_month.low,
+            "likely": option.usd_per_month.likely,
+            "high": option.usd_per_month.high,
+            "text": words.money(option.usd_per_month.likely) + _barred(option),
+        }
+        for rank, option in _shown(options)
+    ]
+    scale = {"domain": list(PLACEMENT_COLOURS), "range": list(PLACEMENT_COLOURS.values())}
+    colour = {"field": "placement", "type": "nominal", "scale": scale, "legend": _used(data)}
+    # Space at the right for the figure beside the longest bar.
+    top = 1.3 * max((o.usd_per_month.high for _, o in _shown(options)), default=1.0)
+    x = {"type": "quantitative", "scale": {"domain": [0, top], "nice": False}}
+    axis = {"labelExpr": _USD, "tickCount": 5, "grid": True}
+    return _spec(
+        data,
+        [
+            {
+                "mark": {"type": "bar", "height": 12, "opacity": 0.42, "cornerRadius": 2},
+                "encoding": {
+                    "x": {"field": "low", **x, "title": "USD a month", "axis": axis},
+                    "x2": {"field": "high"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "tick", "thickness": 3, "size": 16},
+                "encoding": {"x": {"field": "likely", **x}, "color": colour},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10, "color": INK},
+                "encoding": {"x": {"field": "high", **x}, "text": {"field": "text"}},
+            },
+        ],
+    )
+
+
+def score_chart(options: Sequence[Option]) -> dict[str, Any]:
+    """What each criterion adds to the score of each option, of 100 points."""
+    data = [
+        {
+            "option": _name(rank, option),
+            "criterion": c.title,
+            "order": order,
+            "points": c.points * 100,
+        }
+        for rank, option in _shown(options)
+        for order, c in enumerate(option.contributions)
+    ]
+    totals = [
+        {
+            "option": _name(rank, o),
+            "score": o.score * 100,
+            "text": f"{o.score * 100:.0f}{_barred(o)}",
+        }
+        for rank, o in _shown(options)
+    ]
+    titles = list(dict.fromkeys(str(row["criterion"]) for row in data))
+    colours = [CRITERION_COLOURS[i % len(CRITERION_COLOURS)] for i in range(len(titles))]
+    x = {"type": "quantitative", "scale": {"domain": [0, 112], "nice": False}}
+    axis = {"values": [0, 20, 40, 60, 80, 100], "grid": True}
+    return _spec(
+        data,
+        [
+            {
+                "mark": {"type": "bar", "height": 14, "stroke": "white", "strokeWidth": 0.8},
+                "encoding": {
+                    "x": {
+                        "field": "points",
+                        **x,
+                        "stack": "zero",
+                        "title": "Points of 100",
+                        "axis": axis,
+                    },
+                    "color": {
+                        "field": "criterion",
+                        "type": "nominal",
+                        "scale": {"domain": titles, "range": colours},
+                        "legend": {"columns": 3},
+                    },
+                    "order": {"field": "order"},
+                },
+            },
+            {
+                "data": {"values": totals},
+                "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 10, "color": INK},
+                "encoding": {"x": {"field": "score", **x}, "text": {"field": "text"}},
+            },
+        ],
+    )
+
+
+def shares_chart(shares: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """On which resource the time goes, the largest first."""
+    data = [
+        {
+            "option": name.replace("_", " ").capitalize(),
+            "share": share * 100,
+            "text": words.percent(share),
+        }
+        for name, share in sorted(shares, key=lambda pair: -pair[1])
+    ]
+    x = {"type": "quantitative", "scale": {"domain": [0, 100], "nice": False}}
+    return _spec(
+        data,
+        [
+            {
+                "mark": {"type": "bar", "height": 11, "color": "#5c82c4", "cornerRadiusEnd": 2},
+                "encoding": {"x": {"field": "share", **x, "axis": None}},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 10, "color": INK},
+                "encoding": {"x": {"field": "share", **x}, "text": {"field": "text"}},
+            },
+        ],
+        step=17,
+    )
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """A specification as an SVG of lines and text, never a bitmap.
+
+    Raises
+    ------
+    ValueError : when the specification can't be drawn
+    """
+    converter = _converter()
+    svg: str = converter.vegalite_to_svg(json.dumps(spec))
+    return svg
+
+
+@lru_cache(maxsize=1)
+def _converter() -> Any:
+    """The converter, which knows the report's fonts, so that labels keep their place."""
+    import vl_convert
+
+    vl_convert.register_font_directory(str(FONTS))
+    return vl_convert
+
+
+def _shown(options: Sequence[Option]) -> list[tuple[int, Option]]:
+    """The options that a chart shows, with their ranks: allowed ones before those ruled out."""
+    ranked = list(enumerate(options, 1))
+    return sorted(ranked, key=lambda pair: bool(pair[1].vetoes))[:MOST_OPTIONS]
+
+
+def _name(rank: int, option: Option) -> str:
+    return f"{rank}. {words.one_line(option.label)}"
+
+
+def _barred(option: Option) -> str:
+    return " (ruled out)" if option.vetoes else ""
+
+
+def _used(data: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A legend with the placements that occur."""
+    return {"values": [p for p in PLACEMENT_COLOURS if any(row["placement"] == p for row in data)]}
+
+
+def _spec(
+    data: list[dict[str, Any]], layers: list[dict[str, Any]], step: int = 24
+) -> dict[str, Any]:
+    """Layers over the options from top to bottom, named at the left."""
+    y = {
+        "field": "option",
+        "type": "nominal",
+        "sort": list(dict.fromkeys(row["option"] for row in data)),
+        "title": None,
+        "axis": {"labelLimit": LABELS, "grid": False, "minExtent": LABELS, "maxExtent": LABELS},
+    }
+    for layer in layers:
+        layer["encoding"]["y"] = y
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": WIDTH - LABELS,
+        "height": {"step": step},
+        "data": {"values": data},
+        "layer": layers,
+        "config": CONFIG,
+    }
