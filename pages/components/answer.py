@@ -21,13 +21,24 @@ SHOWN = 6  # options side by side
 
 def headline(answer: Assessment) -> None:
     """The sentence in plain words, how sure, and the four figures behind it."""
-    best = answer.best
     with st.container(gap="xsmall"):
         named = f" for {plain(answer.workload.name)}" if answer.workload.name else ""
         st.caption(f"Recommendation{named}")
         st.title(plain(answer.sentence), anchor=False)
         st.markdown(plain(answer.sureness))
-    with st.grid(columns=4, min_column_width=160):
+    figures(answer)
+    st.caption(
+        f"A range holds in 8 of 10 cases; {answer.draws:,} cases were drawn over all that is "
+        f"uncertain. Worked out on {labels.day(answer.today)}."
+    )
+    for warning in answer.warnings:
+        st.warning(plain(warning), icon=":material/warning:")
+
+
+def figures(answer: Assessment, columns: int = 4) -> None:
+    """The four figures: cost, time, chance, cost of a useful hour."""
+    best = answer.best
+    with st.grid(columns=columns, min_column_width=160):
         _tile("Cost a month", best.usd_per_month)
         _tile(best.time_label, best.time)
         for placement, share in answer.placement_probability[:1]:
@@ -38,12 +49,6 @@ def headline(answer: Assessment) -> None:
             )
         if best.usd_per_useful_hour is not None:
             _tile("Cost of a useful hour", best.usd_per_useful_hour)
-    st.caption(
-        f"A range holds in 8 of 10 cases; {answer.draws:,} cases were drawn over all that is "
-        f"uncertain. Worked out on {labels.day(answer.today)}."
-    )
-    for warning in answer.warnings:
-        st.warning(plain(warning), icon=":material/warning:")
 
 
 def _tile(label: str, estimate: Estimate) -> None:

@@ -89,6 +89,28 @@ def field(name: str, *, sure: bool = True, **options: Any) -> None:
         _one(certainty, widget="segments", label="How sure of this")
 
 
+def answer_text(name: str, value: Any) -> str:
+    """An answer in words, for a table."""
+    if value is None or value == () or value == "":
+        return UNKNOWN if name != "name" else "no name"
+    if isinstance(value, StrEnum):
+        return choice_label(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return labels.quantity(value, field_unit(name))
+    if isinstance(value, tuple):
+        return "; ".join(" × ".join(_parts(item)) for item in value)
+    return str(value)
+
+
+def _parts(item: Any) -> list[str]:
+    """A part of an answer that is a list: a choice, a number or a pair of numbers."""
+    if isinstance(item, StrEnum):
+        return [choice_label(item)]
+    return [labels.number(part) for part in (item if isinstance(item, tuple) else (item,))]
+
+
 def weights() -> None:
     """The weights of the criteria, as sliders that move the score."""
     names = fields_for(shell.workload().kind, "weights")

@@ -20,7 +20,7 @@ import streamlit as st
 
 from engine.assessment import Assessment
 from engine.errors import ClusterFitError
-from engine.report.link import decode, encode, link_date, share_link
+from engine.report.link import decode, decode_query, encode, link_date, share_link
 from engine.workload.workload import DEFAULT, Workload, parse
 from pages.components import labels
 
@@ -43,6 +43,7 @@ ASKED = [
 START = ("app.py", "Start", ":material/home:")
 DETAILS = ("pages/details.py", "Details of the job", ":material/tune:")
 RECOMMENDATION = ("pages/recommendation.py", "Recommendation", ":material/verified:")
+COMPARE = ("pages/compare.py", "Compare", ":material/compare_arrows:")
 LIBRARY = [
     ("pages/evidence.py", "Evidence", ":material/menu_book:"),
     ("pages/prices.py", "Prices", ":material/sell:"),
@@ -51,7 +52,7 @@ LIBRARY = [
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {
     path: title
-    for path, title, *_ in [START, DETAILS, RECOMMENDATION, *LIBRARY]
+    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, *LIBRARY]
     + [(path, title) for _, path, title in QUESTIONS]
 }
 
@@ -169,6 +170,14 @@ def go(path: str, label: str) -> None:
         st.switch_page(path, query_params=encode(workload()))
 
 
+def other_plan(pasted: str) -> Workload:
+    """The workload of a pasted link; what of it can't be used is said on the page."""
+    found, notes = decode_query(pasted)
+    for note in notes:
+        st.warning(labels.plain(note), icon=":material/link_off:")
+    return found
+
+
 def page_of(name: str) -> str:
     """Path of the page on which a field is asked."""
     for prefixes, (_, path, _) in zip(ASKED, QUESTIONS, strict=True):
@@ -239,7 +248,7 @@ def _menu(now: Workload) -> None:
         state = "answered" if answered[name] else "open"
         link(path, title, icon=icon, width="stretch", help=f"{title}: {state}")
     st.caption("The job and its answer")
-    for path, title, icon in (DETAILS, RECOMMENDATION):
+    for path, title, icon in (DETAILS, RECOMMENDATION, COMPARE):
         link(path, title, icon=icon, width="stretch")
     st.caption("What it rests on")
     for path, title, icon in LIBRARY:

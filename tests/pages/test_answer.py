@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.report.link import encode
+from engine.report.link import encode, share_link
 from engine.workload.answers import Kind
 from engine.workload.examples import EXAMPLES
-from engine.workload.workload import DEFAULT, Workload, applies, field_group
+from engine.workload.workload import DEFAULT, Workload, applies, field_group, parse
 from pages.components import fields, shell
 
 RECOMMENDATION = "pages/recommendation.py"
@@ -85,3 +85,19 @@ def test_an_open_question_leads_to_the_page_that_asks_it() -> None:
     for name, path in asked.items():
         in_question = path != shell.DETAILS[0]
         assert in_question == (field_group(name) == "answer"), name
+
+
+def test_another_plan_stands_beside_this_one(app: Open) -> None:
+    visit = app("pages/compare.py", kind="lora", model_params_b="7")
+    other = parse({"kind": "etl", "name": "Nightly"})
+    visit.text_input(key="other_link").set_value(share_link(other, "http://h/recommendation")).run()
+    assert not visit.exception
+    assert "Nightly" in [heading.value for heading in visit.subheader]
+    assert len(visit.metric) >= 6
+
+
+def test_a_pasted_text_that_is_no_link_is_named(app: Open) -> None:
+    visit = app("pages/compare.py", kind="lora")
+    visit.text_input(key="other_link").set_value("http://h/x?kind=quantum&%00=\x01").run()
+    assert not visit.exception
+    assert "kind" in visit.warning[0].value

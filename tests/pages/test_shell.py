@@ -17,6 +17,7 @@ from pages.components import fields
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
+BARE = ("pages/recommendation.py", "pages/compare.py")
 DETAILS = "pages/details.py"
 Open = Callable[..., AppTest]
 Said = Callable[[AppTest], Workload]
@@ -46,7 +47,7 @@ def test_a_page_opens_from_the_link_of_an_example(app: Open, page: str) -> None:
     assert len(visit.title) == 1
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "pages/recommendation.py"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in BARE])
 def test_the_recommendation_is_in_view_from_the_first_answer_on(app: Open, page: str) -> None:
     assert not any("So far" in text.value for text in app(page).markdown)
     assert any("So far" in text.value for text in app(page, failure_mode="data_loss").markdown)
