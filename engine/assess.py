@@ -13,12 +13,14 @@ import numpy as np
 from engine.assessment import Assessment, Option
 from engine.catalogue import Catalogue
 from engine.decide import score as scoring
+from engine.decide.choices import answers_of, open_choices
 from engine.decide.context import Setting, setting
 from engine.decide.criteria import values
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Evaluation
 from engine.decide.findings import Findings, make_option, time_of
-from engine.decide.inputs import Array, dirichlet_weights
+from engine.decide.inputs import dirichlet_weights
+from engine.decide.numbers import Array
 from engine.decide.sensitivity import Turn, levers, nearest_turns
 from engine.decide.shortlist import shortlist
 from engine.decide.uncertainty import Uncertainty, Worth, open_inputs, summarize, worth_of_knowing
@@ -54,6 +56,7 @@ def assess(
     if draws:
         findings.uncertainty, findings.worths = _uncertainty(place, evaluations, best, draws)
         findings.turns = _turns(place, evaluations, best)
+        findings.worths += _choices(place, evaluations, best, catalogue, day)
     return explain(findings, _options(findings))
 
 
@@ -115,6 +118,32 @@ def _turns(place: Setting, evaluations: list[Evaluation], best: int) -> list[Tur
         rank,
         lambda i: kinds[i] == kinds[best],
     )
+
+
+def _choices(
+    place: Setting,
+    evaluations: list[Evaluation],
+    best: int,
+    catalogue: Catalogue | None,
+    day: date,
+) -> list[Worth]:
+    """What the open choices are worth: every answer is tried in turn, all counted as likely."""
+    workload = place.context.workload
+    kind = _kind_of(evaluations[best])
+    found = []
+    for field in open_choices(workload):
+        changes, gains = 0, []
+        options = answers_of(field)
+        for answer in options:
+            told = workload.model_copy(update={field: answer})
+            tried, ranked = _point(setting(told, catalogue, day))
+            winner = int(ranked[:, 0].argmax())
+            same = [i for i, e in enumerate(tried) if _kind_of(e) == kind]
+            stay = max((float(ranked[i, 0]) for i in same), default=float(ranked.min()))
+            changes += _kind_of(tried[winner]) != kind
+            gains.append(max(float(ranked[winner, 0]) - max(stay, 0.0), 0.0))
+        found.append(Worth(field, changes / len(options), sum(gains) / len(options)))
+    return found
 
 
 def _kind_of(e: Evaluation) -> tuple[str, ...]:

@@ -14,9 +14,12 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
+import numpy as np
+
 from engine.assessment import Acquisition, Placement, PriceRef
 from engine.catalogue import Accelerator, Catalogue, CpuServer, Offer
-from engine.decide.owning import owned_gpu_usd_per_month, owned_server_usd_per_month
+from engine.decide.numbers import Array
+from engine.decide.owning import OwnCurve, gpu_curve, server_curve
 from engine.decide.priors import likely
 from engine.estimate.jobs import Stage
 from engine.workload.answers import Location
@@ -58,9 +61,22 @@ class Price:
     high: float
     ref: PriceRef | None
     alternatives: tuple[PriceRef, ...] = ()
+    owned: OwnCurve | None = None
+
+    def per_unit(self, units: Array) -> Array:
+        """USD per unit and hour (or month, when owned) for a fleet of this many units."""
+        if self.owned is None:
+            return np.full(np.shape(units), self.likely)
+        machines = np.maximum(np.asarray(units, dtype=float) / self.owned.units_per_machine, 1.0)
+        per_machine = np.interp(
+            np.log(machines), np.log(self.owned.machines), np.array(self.owned.likely)
+        )
+        # A part of a machine is not sold.
+        whole = np.ceil(machines - 1e-9) * self.owned.units_per_machine
+        return np.asarray(per_machine / self.owned.units_per_machine * whole / units)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Unit:
     """One GPU or one CPU server as the estimates see it."""
 
@@ -95,7 +111,7 @@ class Spec:
     @property
     def id(self) -> str:
         """A stable name that tells candidates apart."""
-        parts = [self.placement]
+        parts: list[str] = [self.placement]
         if self.gpu is not None:
             parts.append(f"{self.gpu.sku}x{self.gpu.per_machine}")
         if self.cpu is not None:
@@ -157,7 +173,7 @@ def market_price(offers: Iterable[Offer], today: date) -> Price | None:
 def _usd_per_unit(offer: Offer) -> float:
     usd = offer.usd_per_gpu_hour if offer.accelerator_sku else offer.usd_per_instance_hour
     assert usd is not None
-    return usd
+    return float(usd)
 
 
 def gpu_units(catalogue: Catalogue, workload: Workload, today: date) -> list[Unit]:
@@ -208,11 +224,12 @@ def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
         for per_machine in sorted({1, acc.max_per_node if acc.max_per_node in (4, 8) else 1}):
             fit = [o for o in offers if o.gpus_per_instance in (1, per_machine)]
             prices = _prices(fit, per_machine, today)
-            owned = owned_gpu_usd_per_month(catalogue, sku, horizon, location)
-            if owned is not None:
-                prices["buy"] = Price("month", owned[0], owned[1], owned[2], None)
-            if not prices:
+            if "on_demand" not in prices:
                 continue
+            rent = prices["on_demand"].likely
+            owned = gpu_curve(catalogue, sku, horizon, location, rent)
+            if owned is not None:
+                prices["buy"] = _owned_price(owned)
             hosts = [o for o in fit if o.vcpu and o.gpus_per_instance]
             vcpu = min((o.vcpu or 0) / o.gpus_per_instance for o in hosts) if hosts else 16.0
             memory = (
@@ -226,6 +243,19 @@ def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
                 )
             )  # fmt: skip
     return tuple(units)
+
+
+def _owned_price(curve: OwnCurve) -> Price:
+    """Owning as a price by the month, at the size of one machine; the curve gives the others."""
+    units = curve.units_per_machine
+    return Price(
+        "month",
+        curve.likely[0] / units * curve.low_ratio,
+        curve.likely[0] / units,
+        curve.likely[0] / units * curve.high_ratio,
+        None,
+        owned=curve,
+    )
 
 
 def _prices(offers: list[Offer], per_machine: int, today: date) -> dict[Acquisition, Price]:
@@ -331,9 +361,9 @@ def _cpu_unit(
                 on_demand.ref,
                 on_demand.alternatives,
             )
-    owned = owned_server_usd_per_month(catalogue, vcpu, memory, horizon, location)
+    owned = server_curve(catalogue, vcpu, memory, horizon, location, on_demand.likely)
     if owned is not None:
-        prices["buy"] = Price("month", owned[0], owned[1], owned[2], None)
+        prices["buy"] = _owned_price(owned)
     server = catalogue.cpu_servers.get(offer.cpu_server_id or "")
     network = (server.network_gbit_per_s or 0.0) if server is not None else 0.0
     return Unit(

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.decide.candidates import Unit
 from engine.decide.evaluation import Context, Evaluation
-from engine.decide.inputs import Array
+from engine.decide.numbers import Array
 from engine.decide.priors import likely
 from engine.workload.answers import Current, Downtime, FailureMode, Rewrite, Team
 from engine.workload.workload import LLM_TRAINING
@@ -37,15 +37,14 @@ def values(evaluations: list[Evaluation], x: Values, ctx: Context) -> Array:
     n = len(x["parallel_fraction"])
     cheapest = _cheapest(evaluations)
     small = likely("negligible_usd_per_month")
-    best_fit = {r: max(_per_dollar(e, r, ctx) for e in evaluations) for r in ctx.inputs.shares}
+    shares = ctx.inputs.shares
+    fits = [{r: _per_dollar(e, r, ctx) for r in shares} for e in evaluations]
+    best_fit = {r: max(max(f[r] for f in fits), 1e-12) for r in shares}
     out = np.empty((len(evaluations), len(CRITERIA), n))
     for i, e in enumerate(evaluations):
         out[i, 0] = (cheapest + small) / (e.usd_per_month + small)
         out[i, 1] = time_value(e, x, ctx)
-        out[i, 2] = sum(
-            share * _per_dollar(e, r, ctx) / max(best_fit[r], 1e-12)
-            for r, share in ctx.inputs.shares.items()
-        )
+        out[i, 2] = sum(share * fits[i][r] / best_fit[r] for r, share in shares.items())
         out[i, 3] = resilience_value(e, x, ctx)
         out[i, 4] = effort_value(e, x, ctx)
         out[i, 5] = flexibility_value(e, x, ctx)
@@ -84,11 +83,9 @@ def _per_dollar(e: Evaluation, resource: str, ctx: Context) -> float:
     """
     total, usd = 0.0, 0.0
     for pool in e.pools:
-        unit = pool.unit
-        amount = _amount(unit, resource, ctx)
-        count = float(np.mean(pool.units))
-        total += amount * count
-        usd += unit.on_demand_usd_per_hour() * count
+        count = float(pool.units[0])
+        total += _amount(pool.unit, resource, ctx) * count
+        usd += pool.unit.on_demand_usd_per_hour() * count
     return total / max(usd, 1e-9)
 
 
@@ -103,7 +100,7 @@ def _amount(unit: Unit, resource: str, ctx: Context) -> float:
         return (peak or unit.vcpu / 96 * 157_286) / 1000
     if resource == "memory_bandwidth":
         if acc is not None:
-            return acc.memory_bandwidth_gb_per_s
+            return float(acc.memory_bandwidth_gb_per_s)
         bandwidth = server.memory_bandwidth_gb_per_s if server is not None else None
         return bandwidth or 307.2 * unit.vcpu / 96
     if resource == "memory_capacity":

@@ -13,8 +13,8 @@ from engine.assessment import Veto
 from engine.decide import language_models as llm
 from engine.decide.candidates import COMMIT_MONTHS, Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
-from engine.decide.inputs import Array
 from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
+from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
@@ -31,7 +31,7 @@ def evaluate(spec: Spec, x: Values, ctx: Context) -> Evaluation:
     """Size, time, cost and vetoes of one candidate for every row of the inputs."""
     n = len(x["parallel_fraction"])
     pools: list[Pool] = []
-    vetoes: list[tuple[Array, Veto]] = []
+    vetoes: list[tuple[Mask, Veto]] = []
     together = ctx.workload.kind is Kind.rl
     batch_pools = sum(
         any(
@@ -76,7 +76,7 @@ def _batch_pool(
     x: Values,
     ctx: Context,
     batch_pools: int,
-    vetoes: list[tuple[Array, Veto]],
+    vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """A pool that works through runs: sized to meet the patience and the month, no larger."""
     runs = x["runs_per_month"]
@@ -108,7 +108,7 @@ def _fleet(
     x: Values,
     ctx: Context,
     wanted: Array,
-    vetoes: list[tuple[Array, Veto]],
+    vetoes: list[tuple[Mask, Veto]],
 ) -> tuple[Array, Array]:
     """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
     if unit.hardware == "gpu" and any(s.work == "llm_training" for s in part):
@@ -233,7 +233,7 @@ def _memory_units(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) 
 
 
 def _llm_training(
-    unit: Unit, x: Values, ctx: Context, wanted: Array, vetoes: list[tuple[Array, Veto]]
+    unit: Unit, x: Values, ctx: Context, wanted: Array, vetoes: list[tuple[Mask, Veto]]
 ) -> tuple[Array, Array]:
     """GPUs and hours of a training run: the smallest fleet of the table that is quick enough."""
     table = llm.training_table(unit, ctx.workload, ctx.inputs, ctx.catalogue)
@@ -263,7 +263,7 @@ def _service_pool(
     part: tuple[Stage, ...],
     x: Values,
     ctx: Context,
-    vetoes: list[tuple[Array, Veto]],
+    vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """Machines around the clock: whole units for the peak, with what the worst failure asks."""
     w = ctx.workload
@@ -357,7 +357,7 @@ def _held_units(
     part: tuple[Stage, ...],
     x: Values,
     ctx: Context,
-    vetoes: list[tuple[Array, Veto]],
+    vetoes: list[tuple[Mask, Veto]],
 ) -> Array:
     """Units needed to hold the working set; a veto where it can't be split and does not fit."""
     n = len(x["parallel_fraction"])
@@ -412,7 +412,7 @@ def _usd(
     if price is None:
         price = unit.prices["on_demand"]
     market = x["gpu_market_factor"] if unit.hardware == "gpu" else x["cpu_market_factor"]
-    rate = price.likely * market
+    rate = price.per_unit(units) * market
     if price.basis == "month":
         return np.asarray(units * rate)
     horizon = ctx.workload.horizon_months

@@ -9,7 +9,8 @@ import numpy as np
 from engine.assessment import Veto
 from engine.catalogue import Catalogue
 from engine.decide.candidates import Spec, Unit
-from engine.decide.inputs import Array, Inputs
+from engine.decide.inputs import Inputs
+from engine.decide.numbers import Array, Mask
 from engine.estimate.jobs import Stage
 from engine.workload.workload import Workload
 
@@ -52,8 +53,8 @@ class Evaluation:
     usd_per_month: Array
     hours_per_run: Array
     latency_ms: Array
-    vetoed: Array
-    vetoes: list[tuple[Array, Veto]] = field(default_factory=list)
+    vetoed: Mask
+    vetoes: list[tuple[Mask, Veto]] = field(default_factory=list)
 
     @property
     def units(self) -> Array:

@@ -18,7 +18,7 @@ from engine.decide import score as scoring
 from engine.decide.candidates import COMMIT_MONTHS
 from engine.decide.criteria import CRITERIA, TITLES, rewrite_months, values
 from engine.decide.evaluation import Context, Evaluation, Pool
-from engine.decide.inputs import Array
+from engine.decide.numbers import Array
 from engine.decide.sensitivity import Turn
 from engine.decide.uncertainty import Uncertainty, Worth
 from engine.estimate.estimate import Estimate
@@ -193,7 +193,7 @@ def _stage_plans(f: Findings, e: Evaluation, usd: Estimate) -> list[StagePlan]:
                 busy_hours_per_month=float(pool.busy_hours[0]),
                 utilization=float(min(max(pool.utilization[0], 0.0), 1.0)),
                 vcpu=unit.vcpu,
-                note=_paying(acquisition, price.likely, price.basis),
+                note=_paying(acquisition, float(price.per_unit(pool.units[:1])[0]), price.basis),
             )
         )
     return plans

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv
 from scipy.stats import norm, qmc
 
 from engine.decide import bottleneck
+from engine.decide.numbers import Array
 from engine.decide.priors import likely, parameter, parameters, prior
 from engine.estimate.scaling import parallel_fraction_from_timings
 from engine.workload.answers import Certainty, Current, Kind, ModelClass, UtilizationBy
 from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
 
-Array = NDArray[np.float64]
+ALMOST_ALL = 0.999  # two timings can't tell a smaller serial part than this
 Z90 = float(norm.ppf(0.9))
 
 
@@ -215,8 +215,11 @@ def stated_fraction(w: Workload) -> float | None:
     points = sorted(w.timings)
     (n1, t1), (n2, t2) = points[0], points[-1]
     fit = parallel_fraction_from_timings(t1, n1, t2, n2)
-    raw = fit.p if fit.p is not None else fit.raw_p
-    return float(min(max(raw, 0.0), 0.999))
+    if fit.diagnosis == "superlinear":
+        return ALMOST_ALL
+    if fit.fraction is None:
+        return 0.0
+    return float(min(fit.fraction, ALMOST_ALL))
 
 
 def _amount_of_work(w: Workload, r: dict[str, Range]) -> None:
@@ -323,7 +326,6 @@ def _inference(w: Workload, r: dict[str, Range]) -> None:
 
 
 __all__ = [
-    "Array",
     "Inputs",
     "Range",
     "UtilizationBy",

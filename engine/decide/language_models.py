@@ -13,7 +13,8 @@ import numpy as np
 
 from engine.catalogue import Catalogue
 from engine.decide.candidates import Unit
-from engine.decide.inputs import Array, Inputs
+from engine.decide.inputs import Inputs
+from engine.decide.numbers import Array
 from engine.decide.priors import likely
 from engine.estimate import jobs
 from engine.workload.answers import Kind
@@ -90,7 +91,7 @@ def cpu_training_hours(unit: Unit, x: Values, workload: Workload) -> Array:
 def cpu_bf16_flops(unit: Unit) -> float:
     """Peak bf16 rate of a server [FLOP/s]: as listed, else as a Sapphire Rapids vCPU gives."""
     if unit.server is not None and unit.server.peak_bf16_gflops:
-        return unit.server.peak_bf16_gflops * 1e9
+        return float(unit.server.peak_bf16_gflops) * 1e9
     return unit.vcpu / 96 * 157_286e9
 
 

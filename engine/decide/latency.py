@@ -7,7 +7,7 @@ import numpy as np
 from engine.decide import language_models as llm
 from engine.decide.candidates import Spec
 from engine.decide.evaluation import Context, Values
-from engine.decide.inputs import Array
+from engine.decide.numbers import Array
 from engine.decide.priors import likely, prior
 from engine.estimate import jobs
 from engine.workload.answers import Kind

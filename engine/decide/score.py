@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.decide.evaluate import Evaluation
-from engine.decide.inputs import Array
+from engine.decide.evaluation import Evaluation
+from engine.decide.numbers import Array
 from engine.workload.workload import Workload
 
 # Larger than any difference of scores, which lie in [0, 1].

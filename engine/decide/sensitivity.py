@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.decide.inputs import Array, Inputs
+from engine.decide.inputs import Inputs
+from engine.decide.numbers import Array
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
 
@@ -78,7 +79,7 @@ def levers(workload: Workload, inputs: Inputs) -> list[Lever]:
             2.0,
             linear=True,
         ),
-        Lever("gpu_market_factor", "gpu_market_factor", 1.0, 0.2, 5.0),
+        Lever("gpu_market_factor", "gpu_market_factor", 1.0, 0.1, 10.0),
     ]
     for name, key, factor, reach in _SIZES:
         if key not in r and key != "latency_ms":

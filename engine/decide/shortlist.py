@@ -6,6 +6,10 @@ units are kept (and the fastest), and each is then offered on every acquisition 
 
 from __future__ import annotations
 
+from typing import Literal
+
+import numpy as np
+
 from engine.decide.candidates import (
     ACQUISITIONS,
     Spec,
@@ -14,7 +18,7 @@ from engine.decide.candidates import (
 )
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Evaluation
-from engine.decide.inputs import Array
+from engine.decide.numbers import Array
 from engine.workload.workload import HOURS_PER_MONTH
 
 KEEP_GPUS = 5
@@ -24,39 +28,61 @@ Values = dict[str, Array]
 
 def shortlist(ctx: Context, today_gpu: list[Unit], today_cpu: list[Unit], x: Values) -> list[Spec]:
     """Candidates worth evaluating in full, at most a few dozen."""
-    specs: list[Spec] = []
-    hybrids: list[tuple[float, Spec]] = []
-    for placement, assignment in placements(ctx.stages):
-        if placement == "cpu":
-            kept = _best(ctx, x, [Spec("cpu", assignment, None, u, "on_demand") for u in today_cpu])
-            alone = [s for s in kept if evaluate(s, x, ctx).machines[0] == 1]
-            kept = list(dict.fromkeys([*kept[:KEEP_CPUS], *alone[:1]]))
-            cpus = [s.cpu for s in kept if s.cpu is not None]
-            specs += [s for u in cpus for s in _terms("cpu", assignment, None, u)]
-        elif placement == "gpu":
-            kept = _best(ctx, x, [Spec("gpu", assignment, u, None, "on_demand") for u in today_gpu])
-            gpus = [s.gpu for s in kept[:KEEP_GPUS] if s.gpu is not None]
-            specs += [s for u in gpus for s in _terms("gpu", assignment, u, None)]
-        else:
-            # The GPU is sized with any server, then the server with the best GPU.
-            anyone = today_cpu[len(today_cpu) // 2]
-            kept = _best(
-                ctx, x, [Spec("hybrid", assignment, u, anyone, "on_demand") for u in today_gpu]
-            )
-            gpus = [s.gpu for s in kept[:2] if s.gpu is not None]
-            if not gpus:
-                continue
-            pairs = _best(
-                ctx, x, [Spec("hybrid", assignment, gpus[0], c, "on_demand") for c in today_cpu]
-            )
-            for gpu in gpus:
-                for pair in pairs[:1]:
-                    spec = Spec("hybrid", assignment, gpu, pair.cpu, "on_demand")
-                    cost = float(evaluate(spec, x, ctx).usd_per_month[0])
-                    hybrids.append((cost, spec))
-    for _, spec in sorted(hybrids, key=lambda pair: pair[0])[:3]:
-        specs += _terms("hybrid", spec.stage_hardware, spec.gpu, spec.cpu)
-    return specs
+    assignments = placements(ctx.stages)
+    all_cpu = next(a for name, a in assignments if name == "cpu")
+    all_gpu = next(a for name, a in assignments if name == "gpu")
+    cpus = _best(ctx, x, [Spec("cpu", all_cpu, None, u, "on_demand") for u in today_cpu])
+    gpus = _best(ctx, x, [Spec("gpu", all_gpu, u, None, "on_demand") for u in today_gpu])
+    specs = [s for u in _cpus_kept(ctx, x, cpus) for s in _terms("cpu", all_cpu, None, u)]
+    kept = [s.gpu for s in gpus[:KEEP_GPUS] if s.gpu is not None]
+    specs += [s for u in kept for s in _terms("gpu", all_gpu, u, None)]
+    hybrids = [a for name, a in assignments if name == "hybrid"]
+    return specs + _hybrids(ctx, x, hybrids, today_gpu, _one_of_each_size(today_cpu, ctx))
+
+
+def _cpus_kept(ctx: Context, x: Values, cpus: list[Spec]) -> list[Unit]:
+    """The cheapest servers; one machine that holds a service ends the search for clusters.
+
+    Whatever several machines cost, where the loss of one is tolerable they only add ways to fail.
+    """
+    alone = [s for s in cpus if evaluate(s, x, ctx).machines[0] == 1]
+    enough = alone and all(s.mode == "service" for s in ctx.stages)
+    kept = alone[:KEEP_CPUS] if enough else cpus[:KEEP_CPUS] + alone[:1]
+    return list(dict.fromkeys(s.cpu for s in kept if s.cpu is not None))
+
+
+def _hybrids(
+    ctx: Context,
+    x: Values,
+    assignments: list[tuple[Literal["gpu", "cpu"], ...]],
+    gpus: list[Unit],
+    servers: list[Unit],
+) -> list[Spec]:
+    """The cheapest pairs of every mixed assignment: the GPU first, then the server beside it."""
+    found: list[tuple[bool, float, Spec]] = []
+    middle = servers[len(servers) // 2]
+    for assignment in assignments:
+        firsts = _best(ctx, x, [Spec("hybrid", assignment, u, middle, "on_demand") for u in gpus])
+        for first in firsts[:2]:
+            pairs = [Spec("hybrid", assignment, first.gpu, c, "on_demand") for c in servers]
+            best = _best(ctx, x, pairs)
+            if best:
+                e = evaluate(best[0], x, ctx)
+                found.append((_hardware_barred(e), float(e.usd_per_month[0]), best[0]))
+    found.sort(key=lambda f: f[:2])
+    return [s for _, _, h in found[:3] for s in _terms("hybrid", h.stage_hardware, h.gpu, h.cpu)]
+
+
+def _one_of_each_size(cpus: list[Unit], ctx: Context) -> list[Unit]:
+    """The cheapest server of each number of vCPUs, and those that hold the working set at once."""
+    best: dict[float, Unit] = {}
+    for unit in sorted(cpus, key=lambda u: u.on_demand_usd_per_hour(), reverse=True):
+        best[unit.vcpu] = unit
+    chosen = list(best.values())
+    if not ctx.workload.working_set_shardable:
+        need = ctx.inputs.ranges["working_set_gb"].likely
+        chosen += [u for u in cpus if u.memory_gb >= need and u not in chosen]
+    return sorted(chosen, key=lambda u: u.vcpu)
 
 
 def _best(ctx: Context, x: Values, specs: list[Spec]) -> list[Spec]:
@@ -80,7 +106,8 @@ def _cheapest_terms(e: Evaluation) -> float:
     costs = [base]
     for terms, price in lead.unit.prices.items():
         if terms not in ("on_demand", "spot"):
-            month = price.likely if price.basis == "month" else price.likely * HOURS_PER_MONTH
+            each = float(price.per_unit(np.array([units]))[0])
+            month = each if price.basis == "month" else each * HOURS_PER_MONTH
             costs.append(rest + units * month)
     return min(costs)
 

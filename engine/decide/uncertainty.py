@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.decide.evaluation import Context, Evaluation
-from engine.decide.inputs import Array, Inputs
+from engine.decide.inputs import Inputs
+from engine.decide.numbers import Array
 
 BINS = 16
 

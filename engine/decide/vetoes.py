@@ -9,13 +9,12 @@ import numpy as np
 
 from engine.assessment import Veto
 from engine.decide.evaluation import Context, Evaluation, Values
-from engine.decide.inputs import Array
+from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
 from engine.workload.workload import HOURS_PER_MONTH
 
 MIN_FP64_TFLOPS = 5.0  # a two-socket server of 2024 reaches 3 to 7 (cpu_servers.csv, half of fp32)
-Mask = np.ndarray
 
 
 def constrain(e: Evaluation, x: Values, ctx: Context) -> None:

@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from engine.errors import InputError
 from engine.workload.answers import (
@@ -57,6 +65,7 @@ def fact(
     **bounds: Any,
 ) -> Any:
     """A field with what a form and a table need to know of it."""
+    kinds_json: list[JsonValue] = [*sorted(k.value for k in kinds)]
     return Field(
         default,
         title=label,
@@ -64,7 +73,7 @@ def fact(
         json_schema_extra={
             "unit": unit,
             "group": group,
-            "kinds": sorted(k.value for k in kinds),
+            "kinds": kinds_json,
         },
         **bounds,
     )
