@@ -1,0 +1,1 @@
+"""How fast it is: `make bench` runs every `bench_*.py` of this folder and prints its figures."""
