@@ -119,6 +119,8 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
         "sources": _sources(answer),
         "draws": f"{answer.draws:,}" if answer.draws else "",
         "link": link,
+        # An answer with little to show keeps its grounds on a page of their own.
+        "thin": not (answer.flips or answer.rules or answer.assumptions),
     }
 
 

@@ -1,0 +1,256 @@
+"""The engine from a shell: what each command prints, and that nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import engine.catalogue
+from engine.cli import main
+from engine.report.link import decode_query
+from engine.workload.examples import EXAMPLES
+from engine.workload.files import workload_from_text
+from engine.workload.workload import Workload, parse
+from tests.report.sample import assessment
+
+Run = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process: exit code, output, errors."""
+
+    def run_command(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(list(arguments))
+        out, err = capfdbinary.readouterr()
+        return code, out.decode("utf-8", "surrogateescape"), err.decode()
+
+    return run_command
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The answer made by hand in place of the computed one; holds what was asked."""
+    found: list[Any] = []
+
+    def assess(workload: Workload, *, today: date) -> Any:
+        found.append((workload, today))
+        return assessment()
+
+    monkeypatch.setitem(sys.modules, "engine.assess", SimpleNamespace(assess=assess))
+    return found
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.toml"
+    path.write_text('kind = "lora"\nmodel_params_b = 7\n', encoding="utf-8")
+    return path
+
+
+def test_the_answer_is_printed_as_text(run: Run, asked: list[Any], job: Path) -> None:
+    code, out, err = run("assess", str(job), "--today", "2026-12-01")
+    assert (code, err) == (0, "")
+    assert out.startswith("Rent two L4 by the month")
+    assert asked == [(parse({"kind": "lora", "model_params_b": 7}), date(2026, 12, 1))]
+
+
+def test_a_link_is_added_on_demand(run: Run, asked: list[Any], job: Path) -> None:
+    for form in ("text", "csv", "json"):
+        arguments = ("assess", str(job), "--format", form, "--today", "2026-12-01")
+        link = "http://127.0.0.1:8501/recommendation?v=1&kind=lora&params_b=7&d=2026-12-01"
+        assert link not in run(*arguments)[1]
+        assert link in run(*arguments, "--link")[1]
+        assert "https://x.example/r?v=1&kind" in run(*arguments, "--link", "https://x.example/r")[1]
+
+
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [("csv", b"\xef\xbb\xbfsection"), ("xlsx", b"PK"), ("pdf", b"%PDF"), ("json", b"{")],
+)
+def test_each_format_goes_to_a_file_or_the_output(
+    run: Run, asked: list[Any], job: Path, form: str, start: bytes
+) -> None:
+    target = job.parent / f"answer.{form}"
+    assert run("assess", str(job), "--format", form, "--output", str(target)) == (0, "", "")
+    assert target.read_bytes().startswith(start)
+    code, out, _ = run("assess", str(job), "--format", form)
+    assert code == 0
+    assert out.encode("utf-8", "surrogateescape").startswith(start)
+
+
+def test_a_workload_is_read_from_the_standard_input(run: Run, asked: list[Any]) -> None:
+    assert run("assess", "-", stdin=b'{"kind": "etl"}')[0] == 0
+    assert asked[0][0] == parse({"kind": "etl"})
+
+
+def test_the_examples_are_listed_and_printed(run: Run) -> None:
+    assert run("example", "--list")[1].splitlines() == list(EXAMPLES)
+    for name, example in EXAMPLES.items():
+        code, out, _ = run("example", name)
+        assert code == 0
+        assert out.startswith(f"# {example.title}\n")
+        assert workload_from_text(out) == example.workload
+
+
+def test_the_schema_names_every_field(run: Run) -> None:
+    schema = json.loads(run("schema")[1])
+    assert set(schema["properties"]) == set(Workload.model_fields)
+
+
+def test_the_link_of_a_file_opens_the_same_workload(run: Run, job: Path) -> None:
+    assert run("link", str(job))[1] == "v=1&kind=lora&params_b=7\n"
+    address = run("link", str(job), "--address", "https://x.example/r")[1].strip()
+    assert decode_query(address) == (parse({"kind": "lora", "model_params_b": 7}), [])
+
+
+@pytest.mark.parametrize(("errors", "code"), [([], 0), (["offers.csv line 3"], 1)])
+def test_faults_of_the_data_are_told_by_the_exit_code(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, errors: list[str], code: int
+) -> None:
+    folders: list[Path | None] = []
+
+    def check_report(folder: Path | None = None) -> tuple[str, list[str]]:
+        folders.append(folder)
+        return "7 tables", errors
+
+    monkeypatch.setattr(engine.catalogue, "check_report", check_report, raising=False)
+    assert run("check-data") == (code, "7 tables\n", "")
+    assert run("check-data", str(tmp_path))[0] == code
+    assert folders == [None, tmp_path]
+
+
+def test_a_models_shape_is_printed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shapes = SimpleNamespace(shape_from_text=json.loads, shape_json=lambda shape: {"of": shape})
+    monkeypatch.setitem(sys.modules, "engine.estimate.model_shape", shapes)
+    path = tmp_path / "config.json"
+    path.write_text('{"hidden_size": 4096}', encoding="utf-8")
+    assert json.loads(run("shape", str(path))[1]) == {"of": {"hidden_size": 4096}}
+
+
+@pytest.mark.parametrize("what", ["training", "serving"])
+def test_a_backtest_is_printed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+) -> None:
+    result = {"rows": 3, "median_error": 0.123456, "by_source": [{"a": 1}, {"b": 2}]}
+    fake = SimpleNamespace(**{f"backtest_{what}": lambda path: {"file": path.name, **result}})
+    monkeypatch.setitem(sys.modules, f"engine.calibrate.backtest_{what}", fake)
+    path = tmp_path / "runs.csv"
+    path.write_text("a,b\n", encoding="utf-8")
+    assert json.loads(run("backtest", what, str(path), "--format", "json")[1])["rows"] == 3
+    assert run("backtest", what, str(path))[1] == (
+        "file: runs.csv\nrows: 3\nmedian error: 0.1235\nby source:\n  - a: 1\n  - b: 2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("assess", "none.toml"), "none.toml: there is no such file"),
+        (("assess", "FOLDER"), "this is a folder"),
+        (("assess", "JUNK"), "junk: this is no text file"),
+        (("link", "HUGE"), "huge: the file is too large (at most 1 MB is read)"),
+        (("shape", "none.json"), "none.json: there is no such file"),
+        (("backtest", "training", "none.csv"), "none.csv: there is no such file"),
+        (("backtest", "serving", "-"), "reads a file"),
+        (("check-data", "none"), "none: there is no such folder"),
+        (("example", "lora-7"), "did you mean lora-7b?"),
+        (("example",), "example --list"),
+        (("assess", "JOB", "--today", "tomorrow"), "write it as 2026-12-01"),
+        (("assess", "JOB", "--format", "docx"), "docx"),
+        (("assess", "JOB", "--output", "FOLDER"), "this is a folder"),
+        (("assess", "JOB", "--output", "FOLDER/none/answer.txt"), "there is no such folder"),
+        (("assess",), "FILE"),
+        (("fly",), "fly"),
+        ((), "COMMAND"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(
+    run: Run, asked: list[Any], tmp_path: Path, job: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "junk").write_bytes(bytes(range(256)))
+    with (tmp_path / "huge").open("wb") as huge:
+        huge.truncate(10_000_000_000)
+    places = {"FOLDER": tmp_path, "JUNK": tmp_path / "junk", "HUGE": tmp_path / "huge", "JOB": job}
+    put = [
+        str(places.get(a.split("/")[0], a)) + ("/" + a.partition("/")[2] if "/" in a else "")
+        for a in arguments
+    ]
+    code, out, err = run(*put)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_the_screen_gets_no_binary(
+    run: Run, asked: list[Any], job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    code, _, err = run("assess", str(job), "--format", "pdf")
+    assert code == 2
+    assert "--output answer.pdf" in err
+
+
+def test_a_fault_of_our_own_is_told_as_such(
+    run: Run, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def assess(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setitem(sys.modules, "engine.assess", SimpleNamespace(assess=assess))
+    code, _, err = run("assess", str(job))
+    assert code == 2
+    assert err == "a fault of ClusterFit, not yours: ZeroDivisionError: division by zero\n"
+
+
+@given(st.binary(max_size=100))
+def test_no_bytes_reach_a_traceback(junk: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        out, err = (io.TextIOWrapper(io.BytesIO()) for _ in range(2))
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(junk)))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        code = main(["link", "-"])
+        told = err.buffer.getvalue() if isinstance(err.buffer, io.BytesIO) else b""
+    assert code in (0, 2)
+    assert (code == 2) == bool(told)
+    assert b"not yours" not in told
+
+
+def test_the_list_of_examples_comes_at_once() -> None:
+    command = [sys.executable, "-m", "engine", "example", "--list"]
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        taken.append(time.perf_counter() - start)
+    assert done.stdout.splitlines() == list(EXAMPLES)
+    assert min(taken) < 0.5
+
+
+def test_a_reader_that_leaves_is_no_fault() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m engine schema | head -c 10",
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert len(done.stdout) == 10
+    assert done.stderr == ""
