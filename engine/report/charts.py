@@ -7,7 +7,8 @@ placement has the same colour everywhere, that of the app's light theme.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ INK, QUIET, RULE = "#10161f", "#5c6470", "#d5dbe5"
 WIDTH = 505  # points across the text of the page, labels of the axis included
 LABELS = 215
 MOST_OPTIONS = 8
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
     "font": "Noto Sans",
     "background": "transparent",
@@ -184,6 +186,80 @@ def shares_chart(shares: Sequence[tuple[str, float]]) -> dict[str, Any]:
     )
 
 
+def utilization_chart(
+    shares_of_hours: Sequence[float],
+    usd_per_useful_hour: Mapping[str, Sequence[float]],
+    now: float | None = None,
+) -> dict[str, Any]:
+    """Cost of a useful hour against the share of the hours that are useful, a line for each way.
+
+    shares_of_hours : 0 to 1, ascending
+    usd_per_useful_hour : costs by the name of the way to pay, as many as there are shares
+    now : the job's own share, marked in the picture
+    """
+    data: list[dict[str, Any]] = [
+        {
+            "use": float(share) * 100,
+            "usd": float(usd),
+            "way": way,
+            "last": bool(share == shares_of_hours[-1]),
+        }
+        for way, costs in usd_per_useful_hour.items()
+        for share, usd in zip(shares_of_hours, costs, strict=True)
+        if usd > 0 and math.isfinite(usd)  # the scale is logarithmic, and no use costs infinity
+    ]
+    ticks = _log_ticks([float(row["usd"]) for row in data])
+    ways = list(usd_per_useful_hour)
+    colours = [CRITERION_COLOURS[(2 * i) % len(CRITERION_COLOURS)] for i in range(len(ways))]
+    x = {
+        "field": "use",
+        "type": "quantitative",
+        "scale": {"domain": [0, 100]},
+        "title": "Useful share of the hours, %",
+        "axis": {"grid": False, "tickCount": 5},
+    }
+    y = {
+        "field": "usd",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
+        "title": "USD for a useful hour",
+        "axis": {"values": ticks, "labelExpr": "format(datum.value, '$,~r')"},
+    }
+    colour = {"field": "way", "type": "nominal", "scale": {"domain": ways, "range": colours}}
+    encoding = {"x": x, "y": y, "color": {**colour, "legend": None}}
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "line", "strokeWidth": 2.2}, "encoding": encoding},
+        {
+            "transform": [{"filter": "datum.last"}],
+            "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10},
+            "encoding": {**encoding, "text": {"field": "way"}},
+        },
+    ]
+    if now is not None:
+        mark = {"x": {"datum": float(now) * 100}}
+        label = {"value": f"your job: {words.percent(now)}"}
+        layers += [
+            {
+                "data": {"values": [{}]},
+                "mark": {"type": "rule", "color": QUIET, "strokeDash": [3, 3]},
+                "encoding": mark,
+            },
+            {
+                "data": {"values": [{}]},
+                "mark": {"type": "text", "align": "left", "dx": 4, "y": 6, "fontSize": 10},
+                "encoding": {**mark, "text": label},
+            },
+        ]
+    return {
+        "$schema": SCHEMA,
+        "width": WIDTH - 170,
+        "height": 170,
+        "data": {"values": data},
+        "layer": layers,
+        "config": CONFIG,
+    }
+
+
 def to_svg(spec: dict[str, Any]) -> str:
     """A specification as an SVG of lines and text, never a bitmap.
 
@@ -203,6 +279,16 @@ def _converter() -> Any:
 
     vl_convert.register_font_directory(str(FONTS))
     return vl_convert
+
+
+def _log_ticks(values: Sequence[float]) -> list[float]:
+    """The steps 1, 2, 5, 10, ... around the values; at least two."""
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 2)
+    steps = [round(m * 10.0**d, 12) for d in decades for m in (1, 2, 5)]
+    first = max(i for i, step in enumerate(steps) if step <= low)
+    last = next(i for i, step in enumerate(steps) if step >= high and i > first)
+    return steps[first : last + 1]
 
 
 def _shown(options: Sequence[Option]) -> list[tuple[int, Option]]:
@@ -238,7 +324,7 @@ def _spec(
     for layer in layers:
         layer["encoding"]["y"] = y
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "$schema": SCHEMA,
         "width": WIDTH - LABELS,
         "height": {"step": step},
         "data": {"values": data},

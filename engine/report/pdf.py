@@ -1,4 +1,4 @@
-"""The report for the meeting: an answer as a tagged PDF with vector charts.
+"""The report for the meeting: an answer as a tagged PDF with vector pictures.
 
 Everything that is computed or worded is prepared here and handed to `data/report.typ` as JSON, so
 no text of a user is ever read as markup. The same answer gives the same bytes.
@@ -21,7 +21,8 @@ from engine.assessment import (
     StagePlan,
 )
 from engine.estimate.estimate import Estimate
-from engine.report import charts, words
+from engine.report import charts as pictures
+from engine.report import words
 from engine.report.table import rows
 from engine.workload.answers import KIND_LABELS
 
@@ -34,14 +35,14 @@ FALLBACK_STANDARD: Standard = "1.7"
 
 
 def pdf(
-    answer: Assessment, link: str = "", *, extra: Mapping[str, dict[str, Any]] | None = None
+    answer: Assessment, link: str = "", *, charts: Mapping[str, dict[str, Any]] | None = None
 ) -> bytes:
     """The report as PDF.
 
     link : the address that opens the answer; left out when empty
-    extra : further charts as Vega-Lite specifications by their caption
+    charts : further charts as Vega-Lite specifications by their caption
     """
-    data = report(answer, link, extra or {})
+    data = report(answer, link, charts or {})
     try:
         return _compile(data, BEST_STANDARD)
     except RuntimeError as error:
@@ -56,7 +57,7 @@ def _compile(data: dict[str, Any], standard: Standard) -> bytes:
     made: bytes = typst.compile(
         str(TEMPLATE),
         format="pdf",
-        font_paths=[str(charts.FONTS)],
+        font_paths=[str(pictures.FONTS)],
         ignore_system_fonts=True,
         pdf_standards=[standard],
         sys_inputs={"data": json.dumps(data, ensure_ascii=False)},
@@ -73,7 +74,7 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
         "title": words.one_line(workload.name) or KIND_LABELS[workload.kind],
         "day": words.day(answer.today),
         "date": [answer.today.year, answer.today.month, answer.today.day],
-        "colour": charts.PLACEMENT_COLOURS[words.placement(best)],
+        "colour": pictures.PLACEMENT_COLOURS[words.placement(best)],
         "sentence": words.one_line(answer.sentence),
         "sureness": words.one_line(answer.sureness),
         "figures": _figures(answer),
@@ -136,7 +137,7 @@ def _figures(answer: Assessment) -> list[list[str]]:
     best = answer.best
     money = best.usd_per_month
     found = [
-        ["Cost a month", words.money(money.likely), f"{_range(money)} in 8 of 10 cases"],
+        ["Cost a month", words.money(money.likely), _range(money)],
         [words.one_line(best.time_label), words.likely(best.time), words.interval(best.time)],
     ]
     share = dict(answer.placement_probability).get(best.placement)
@@ -186,7 +187,7 @@ def _option(rank: int, option: Option) -> list[str]:
         words.likely(option.time),
         f"{option.score * 100:.0f}",
         "ruled out" if option.vetoes else verdict,
-        charts.PLACEMENT_COLOURS[words.placement(option)],
+        pictures.PLACEMENT_COLOURS[words.placement(option)],
     )
 
 
@@ -261,22 +262,22 @@ def _sources(answer: Assessment) -> list[str]:
 
 def _charts(answer: Assessment, extra: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "cost": _chart(charts.cost_chart(answer.options), _told_costs(answer.options)),
+        "cost": _chart(pictures.cost_chart(answer.options), _told_costs(answer.options)),
         "extra": [
             {**_chart(spec, caption), "caption": words.one_line(caption)}
             for caption, spec in extra.items()
         ],
     }
     if any(option.contributions for option in answer.options):
-        found["score"] = _chart(charts.score_chart(answer.options), _told_scores(answer.options))
+        found["score"] = _chart(pictures.score_chart(answer.options), _told_scores(answer.options))
     if answer.shares:
         told = ", ".join(f"{n.replace('_', ' ')} {words.percent(x)}" for n, x in answer.shares)
-        found["shares"] = _chart(charts.shares_chart(answer.shares), f"Share of the time: {told}")
+        found["shares"] = _chart(pictures.shares_chart(answer.shares), f"Share of the time: {told}")
     return found
 
 
 def _chart(spec: dict[str, Any], told: str) -> dict[str, str]:
-    return {"svg": charts.to_svg(spec), "alt": words.one_line(told)}
+    return {"svg": pictures.to_svg(spec), "alt": words.one_line(told)}
 
 
 def _told_costs(options: Iterable[Option]) -> str:
