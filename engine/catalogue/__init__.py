@@ -1,0 +1,26 @@
+"""Hardware, networks, prices and costs: typed rows with their source, date and confidence."""
+
+from engine.catalogue.load import Catalogue, check_data, check_report, load_catalogue
+from engine.catalogue.models import (
+    Accelerator,
+    Claim,
+    CpuServer,
+    Network,
+    Offer,
+    Parameter,
+    Provenance,
+)
+
+__all__ = [
+    "Accelerator",
+    "Catalogue",
+    "Claim",
+    "CpuServer",
+    "Network",
+    "Offer",
+    "Parameter",
+    "Provenance",
+    "check_data",
+    "check_report",
+    "load_catalogue",
+]

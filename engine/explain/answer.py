@@ -292,7 +292,7 @@ def _physics_reasons(f: Findings, best: Option, add) -> None:  # type: ignore[no
             else "fits one machine"
         )
         text = f"The whole job {what}; a cluster would only add ways to fail"
-        add("scale", Reason(text, "size estimate", 0.2))
+        add("scale", Reason(text, "size estimate", 0.3))
     elif context.workload.kind in LLM_TRAINING and best.placement == "gpu":
         units = best.stages[0].units
         text = (

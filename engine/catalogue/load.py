@@ -1,0 +1,214 @@
+"""The catalogue: all tables of a folder, loaded and checked at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from engine.catalogue import checks
+from engine.catalogue.models import (
+    Accelerator,
+    Claim,
+    CpuServer,
+    Network,
+    Offer,
+    Parameter,
+    Row,
+)
+from engine.catalogue.read import parse, rows
+from engine.errors import DataError
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+R = TypeVar("R", bound=Row)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Catalogue:
+    """Hardware, prices and named numbers, by their ids."""
+
+    accelerators: dict[str, Accelerator]
+    cpu_servers: dict[str, CpuServer]
+    networks: dict[str, Network]
+    offers: tuple[Offer, ...]
+    capital: dict[str, Parameter]
+    running: dict[str, Parameter]
+    parameters: dict[str, Parameter]
+    claims: dict[str, Claim]
+
+    def offers_for(
+        self, accelerator_sku: str, acquisition: str | None = None, rankable_only: bool = True
+    ) -> list[Offer]:
+        """Offers of an accelerator, cheapest per GPU-hour first."""
+        found = [
+            o
+            for o in self.offers
+            if o.accelerator_sku == accelerator_sku
+            and (acquisition is None or o.acquisition == acquisition)
+            and (o.rankable or not rankable_only)
+        ]
+        return sorted(found, key=lambda o: o.usd_per_gpu_hour or 0.0)
+
+    def cpu_offers(
+        self, min_vcpu: float = 0, min_memory_gb: float = 0, acquisition: str = "on_demand"
+    ) -> list[Offer]:
+        """Rankable offers of CPU servers of at least this size, cheapest first."""
+        found = [
+            o
+            for o in self.offers
+            if o.accelerator_sku is None
+            and o.rankable
+            and o.acquisition == acquisition
+            and (o.vcpu or 0) >= min_vcpu
+            and (o.memory_gb or 0) >= min_memory_gb
+        ]
+        return sorted(found, key=lambda o: o.usd_per_instance_hour)
+
+    def with_quotes(self, quotes: Iterable[Offer]) -> Catalogue:
+        """The same catalogue with the user's own quotes beside its offers."""
+        return replace(self, offers=(*self.offers, *quotes))
+
+    def egress_usd(self, provider: str, gb_per_month: float) -> float:
+        """US dollars a month for traffic to the internet: each GB at the price of its tier."""
+        tiers = [
+            (up_to_gb(p.description), p.likely)
+            for p in self.running.values()
+            if p.category == "egress" and p.provider == provider and p.unit == "usd per GB"
+        ]
+        free = sum(
+            p.likely
+            for p in self.running.values()
+            if p.category == "egress" and p.provider == provider and p.unit != "usd per GB"
+        )
+        total, below = 0.0, free
+        for limit, usd in sorted(tiers):
+            part = min(gb_per_month, limit) - below
+            if part > 0:
+                total += part * usd
+                below = min(gb_per_month, limit)
+        return total
+
+
+def up_to_gb(description: str) -> float:
+    """Upper end of an egress tier named in words; infinity for the last one."""
+    found = re.search(r"up to ([\d.]+) ?GB", description)
+    return float(found.group(1)) if found else float("inf")
+
+
+@dataclass(slots=True)
+class _Loading:
+    """Rows read so far and the faults found."""
+
+    folder: Path
+    today: date
+    faults: list[DataError] = field(default_factory=list)
+
+    def table(
+        self,
+        name: str,
+        model: type[R],
+        key: str | None,
+        check: Callable[[R, Path, int], list[DataError]] | None = None,
+    ) -> list[tuple[int, R]]:
+        """All rows of a table that can be used; the faults of the others are kept."""
+        file = self.folder / name
+        found: list[tuple[int, R]] = []
+        seen: set[str] = set()
+        try:
+            for line, cells in rows(file):
+                try:
+                    row = parse(model, cells, file, line, self.today)
+                except DataError as fault:
+                    self.faults.append(fault)
+                    continue
+                if key is not None:
+                    name_ = str(getattr(row, key))
+                    if name_ in seen:
+                        self.faults.append(
+                            DataError(f"{name_!r} stands twice", file=file, line=line, column=key)
+                        )
+                    seen.add(name_)
+                if check is not None:
+                    self.faults += check(row, file, line)
+                found.append((line, row))
+        except DataError as fault:
+            self.faults.append(fault)
+        return found
+
+
+def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
+    loading = _Loading(folder, today)
+    accelerators = loading.table("accelerators.csv", Accelerator, "sku", checks.dense_rates)
+    servers = loading.table("cpu_servers.csv", CpuServer, "id")
+    networks = loading.table("networks.csv", Network, "id")
+    offers = loading.table("offers.csv", Offer, None, checks.instance_price)
+    catalogue = Catalogue(
+        accelerators={a.sku: a for _, a in accelerators},
+        cpu_servers={s.id: s for _, s in servers},
+        networks={n.id: n for _, n in networks},
+        offers=tuple(o for _, o in offers),
+        capital=_named(loading, "capital.csv"),
+        running=_named(loading, "running_costs.csv"),
+        parameters=_named(loading, "parameters.csv"),
+        claims={c.id: c for _, c in loading.table("claims.csv", Claim, "id")},
+    )
+    file = folder / "offers.csv"
+    for line, offer in offers:
+        loading.faults += checks.known(
+            offer, catalogue.accelerators, catalogue.cpu_servers, file, line
+        )
+    loading.faults += checks.outliers(offers, file)
+    return catalogue, loading.faults
+
+
+def _named(loading: _Loading, name: str) -> dict[str, Parameter]:
+    return {p.id: p for _, p in loading.table(name, Parameter, "id", checks.ordered)}
+
+
+def load_catalogue(folder: Path | None = None) -> Catalogue:
+    """The catalogue of a folder, the shipped one when omitted (kept after the first call).
+
+    Raises
+    ------
+    DataError : the first fault, with file, line, column and what would be right
+    """
+    return _shipped() if folder is None else _checked(folder)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Catalogue:
+    return _checked(DATA)
+
+
+def _checked(folder: Path) -> Catalogue:
+    catalogue, faults = _load(folder, date.today())
+    if faults:
+        raise faults[0]
+    return catalogue
+
+
+def check_data(folder: Path | None = None) -> list[DataError]:
+    """Every fault of the tables of a folder."""
+    return _load(folder or DATA, date.today())[1]
+
+
+def check_report(folder: Path | None = None) -> tuple[str, list[DataError]]:
+    """The tables with their rows in words, and every fault."""
+    catalogue, faults = _load(folder or DATA, date.today())
+    ranked = sum(o.rankable for o in catalogue.offers)
+    lines = [
+        f"accelerators   {len(catalogue.accelerators):5d} rows",
+        f"CPU servers    {len(catalogue.cpu_servers):5d} rows",
+        f"networks       {len(catalogue.networks):5d} rows",
+        f"offers         {len(catalogue.offers):5d} rows, {ranked} of them rank",
+        f"capital        {len(catalogue.capital):5d} rows",
+        f"running costs  {len(catalogue.running):5d} rows",
+        f"parameters     {len(catalogue.parameters):5d} rows",
+        f"claims         {len(catalogue.claims):5d} rows",
+    ]
+    lines.append("No fault found." if not faults else f"{len(faults)} faults:")
+    return "\n".join([*lines, *(f"  {fault}" for fault in faults)]), faults
