@@ -29,7 +29,7 @@ PLACEMENT_COLOURS: dict[str, str] = {
 CRITERION_COLOURS = ("#16316b", "#30569f", "#5c82c4", "#97b2de", "#d97540", "#eea67f")
 INK, QUIET, RULE = "#10161f", "#5c6470", "#d5dbe5"
 WIDTH = 505  # points across the text of the page, labels of the axis included
-LABELS = 215
+LABELS = 250
 MOST_OPTIONS = 8
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
@@ -319,7 +319,13 @@ def _spec(
         "type": "nominal",
         "sort": list(dict.fromkeys(row["option"] for row in data)),
         "title": None,
-        "axis": {"labelLimit": LABELS, "grid": False, "minExtent": LABELS, "maxExtent": LABELS},
+        "axis": {
+            "labelLimit": LABELS - 6,
+            "labelFontSize": 9.5,
+            "grid": False,
+            "minExtent": LABELS,
+            "maxExtent": LABELS,
+        },
     }
     for layer in layers:
         layer["encoding"]["y"] = y

@@ -7,7 +7,8 @@ no text of a user is ever read as markup. The same answer gives the same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,17 +19,19 @@ from engine.assessment import (
     Option,
     PriceRef,
     Reason,
+    RuleVerdict,
     StagePlan,
 )
 from engine.estimate.estimate import Estimate
 from engine.report import charts as pictures
 from engine.report import words
-from engine.report.table import rows
+from engine.report.table import rows, worth_asking
 from engine.workload.answers import KIND_LABELS
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "data" / "report.typ"
 MOST_OPTIONS = 12
 # Tagged and checked for readers who can't see it; without the check when a glyph is in no font.
+Cite = Callable[[str], int]
 Standard = Literal["ua-1", "1.7"]
 BEST_STANDARD: Standard = "ua-1"
 FALLBACK_STANDARD: Standard = "1.7"
@@ -68,6 +71,13 @@ def _compile(data: dict[str, Any], standard: Standard) -> bytes:
 def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """What the template shows: words, and charts as SVG with the text that stands in for them."""
     best, workload = answer.best, answer.workload
+    sources = _sources(answer)
+
+    def cite(source: str) -> int:
+        """Number of a source in the list at the end; 0 when there is none."""
+        line = words.one_line(source)
+        return sources.index(line) + 1 if line else 0
+
     return {
         "name": words.one_line(workload.name) or "Your job",
         "kind": KIND_LABELS[workload.kind],
@@ -78,14 +88,14 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
         "sentence": words.one_line(answer.sentence),
         "sureness": words.one_line(answer.sureness),
         "figures": _figures(answer),
-        "for": [_reason(r) for r in answer.reasons_for],
-        "against": [_reason(r) for r in [answer.reason_against] if r is not None],
+        "for": [_reason(r, cite) for r in answer.reasons_for],
+        "against": [_reason(r, cite) for r in [answer.reason_against] if r is not None],
         "warnings": [words.one_line(text) for text in answer.warnings],
         "stages": [_stage(stage) for stage in best.stages],
         "options": [_option(i, o) for i, o in enumerate(answer.options[:MOST_OPTIONS], 1)],
         "more_options": max(0, len(answer.options) - MOST_OPTIONS),
         "charts": _charts(answer, extra),
-        "ruled_out": [_clean(v.rules_out, v.reason, v.source) for v in answer.ruled_out],
+        "ruled_out": [[*_clean(v.rules_out, v.reason), cite(v.source)] for v in answer.ruled_out],
         "flips": [_flip(f) for f in answer.flips if f.at is not None],
         "steady": "; ".join(
             f"{f.title} ({words.quantity(f.now, f.unit)})" for f in answer.flips if f.at is None
@@ -96,7 +106,7 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
                 words.percent(q.chance_it_changes),
                 f"{words.money(q.worth_usd_per_month)} a month",
             )
-            for q in answer.next_questions
+            for q in worth_asking(answer)
         ],
         "rules": _rules(answer),
         "agreeing": sum(rule.agrees is True for rule in answer.rules),
@@ -105,21 +115,20 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
             "remedies": [_clean(*pair) for pair in answer.architecture.remedies],
             "diagram": words.one_line(answer.architecture.diagram),
         },
-        "prices": _prices(answer),
+        "prices": _prices(answer, cite),
         "assumptions": [
-            _clean(
-                a.title,
-                words.likely(a.estimate),
-                words.interval(a.estimate),
+            [
+                *_clean(a.title, words.likely(a.estimate), words.interval(a.estimate)),
                 "answered" if a.answered else a.certainty or "assumed",
-                a.source,
-            )
+                cite(a.source),
+            ]
             for a in answer.assumptions
         ],
         "answers": _answers(answer),
-        "sources": _sources(answer),
+        "sources": sources,
         "draws": f"{answer.draws:,}" if answer.draws else "",
         "link": link,
+        "link_pieces": re.findall(r"[?&]?[^?&]{1,60}|[?&]", link),
         # An answer with little to show keeps its grounds on a page of their own.
         "thin": not (answer.flips or answer.rules or answer.assumptions),
     }
@@ -156,8 +165,8 @@ def _range(money: Estimate) -> str:
     return f"{words.money(money.low)} to {words.money(money.high)}"
 
 
-def _reason(reason: Reason) -> list[str]:
-    return _clean(reason.text, "; ".join(x for x in (reason.source, reason.claim) if x))
+def _reason(reason: Reason, cite: Cite) -> list[Any]:
+    return [words.one_line(reason.text), cite(reason.source)]
 
 
 def _stage(stage: StagePlan) -> list[str]:
@@ -169,7 +178,7 @@ def _stage(stage: StagePlan) -> list[str]:
         stage.stage,
         f"{stage.name}{': ' + stage.note if stage.note else ''}",
         many,
-        stage.network or "none needed",
+        stage.network or "–",
         words.terms(stage.acquisition),
         words.percent(stage.utilization),
         words.money(stage.usd_per_month.likely),
@@ -199,31 +208,38 @@ def _flip(flip: Flip) -> list[str]:
 def _rules(answer: Assessment) -> list[list[str]]:
     """Rules that the model contradicts."""
     return [
-        _clean(f"{r.rule} (article {r.article})", r.says, r.model_says, f"{r.follows}: {r.why}")
+        _clean(_rule(r), _says(r.says), _says(r.model_says), f"{r.follows}: {r.why}")
         for r in answer.rules
         if r.agrees is False
     ]
 
 
-def _prices(answer: Assessment) -> list[list[str]]:
+def _rule(rule: RuleVerdict) -> str:
+    article = f"article {rule.article}" if rule.article.isdigit() else rule.article
+    return f"{rule.rule} ({article})" if article else rule.rule
+
+
+def _says(text: str) -> str:
+    return PLACEMENT_LABELS.get(text, text)
+
+
+def _prices(answer: Assessment, cite: Cite) -> list[list[Any]]:
     """The prices that the recommendation rests on, then the alternatives; each once."""
     used = [stage.price for stage in answer.best.stages if stage.price is not None]
-    found: dict[PriceRef, list[str]] = {}
+    found: dict[PriceRef, list[Any]] = {}
     for price in [*used, *answer.price_alternatives]:
-        found.setdefault(price, _price(price, price in used))
+        found.setdefault(price, [*_price(price, price in used), cite(price.source)])
     return list(found.values())
 
 
 def _price(price: PriceRef, used: bool) -> list[str]:
-    where = ", ".join(x for x in (words.terms(price.acquisition), price.region) if x)
-    confidence = f" ({price.confidence})" if price.confidence else ""
     return _clean(
         f"{price.provider} {price.sku}",
-        where,
-        f"{words.money(price.usd_per_unit_hour)}",
+        ", ".join(x for x in (words.terms(price.acquisition), price.region) if x),
+        words.money(price.usd_per_unit_hour),
         f"{words.day(price.as_of)}, {words.age(price.age_days)}",
         price.freshness,
-        price.source + confidence,
+        price.confidence,
         "used" if used else "",
     )
 

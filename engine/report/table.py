@@ -11,6 +11,7 @@ import dataclasses
 import io
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -24,6 +25,7 @@ from engine.assessment import (
     Flip,
     Option,
     PriceRef,
+    Question,
     Reason,
     StagePlan,
 )
@@ -36,6 +38,7 @@ from engine.workload.workload import DEFAULT, Workload, field_unit
 JSON_VERSION = 1
 COLUMNS = ("section", "item", "low", "likely", "high", "unit", "source")
 POINTS = "points of 100"
+TEXT_WIDTH, TEXT_OPTIONS = 100, 10
 # A cell that begins so is a formula to one spreadsheet or another; full-width signs are to some.
 _FORMULA = re.compile(r"^\s*[=+\-@\t\r＝＋－＠]")
 # Where commas are decimal signs a spreadsheet splits at semicolons, and a new cell begins.
@@ -148,26 +151,31 @@ def to_json(answer: Assessment) -> dict[str, Any]:
 def to_text(answer: Assessment) -> str:
     """The answer for a shell: what to do, what it costs, how sure, why, what would change it."""
     best = answer.best
-    lines = [answer.sentence, answer.sureness + ".", ""]
+    lines = [*_wrapped(answer.sentence, "", ""), f"{answer.sureness}.", ""]
     lines += [f"Cost   {words.likely(best.usd_per_month)} ({words.interval(best.usd_per_month)})"]
-    lines += [f"Time   {words.likely(best.time)} ({words.interval(best.time)}), {best.time_label}"]
+    lines += [f"Time   {words.likely(best.time)} ({words.interval(best.time)}); {best.time_label}"]
     lines += _block("Why", [_told(r) for r in answer.reasons_for])
     lines += _block("Against", [_told(answer.reason_against)] if answer.reason_against else [])
     lines += ["", "Options", *_option_table(answer.options)]
     lines += _block("Ruled out", [f"{v.rules_out}: {v.reason}" for v in answer.ruled_out])
-    lines += _block("What would change it", [_turn(f) for f in answer.flips])
+    lines += _block("What would change it", _turns(answer.flips))
     lines += _block(
         "Ask this next",
         [
             f"{q.title}: changes the answer in {words.percent(q.chance_it_changes)} of cases, "
             f"worth {words.money(q.worth_usd_per_month)} a month"
-            for q in answer.next_questions[:3]
+            for q in worth_asking(answer)[:3]
         ],
     )
     lines += _block("Architecture", [answer.architecture.verdict])
     lines += _block("Mind", list(answer.warnings))
     lines += ["", f"As of {words.day(answer.today)}. Ranges hold in 8 of 10 cases."]
     return "\n".join(lines) + "\n"
+
+
+def worth_asking(answer: Assessment) -> list[Question]:
+    """Open answers that could change the choice; the table alone lists the others too."""
+    return [q for q in answer.next_questions if q.chance_it_changes >= 0.005]
 
 
 # --- rows
@@ -264,8 +272,10 @@ def _reasons(answer: Assessment) -> Iterator[Row]:
 
 
 def _reason(section: str, reason: Reason) -> Row:
-    source = "; ".join(x for x in (reason.source, reason.claim) if x)
-    return Row(section, reason.text, likely=reason.points * 100, unit=POINTS, source=source)
+    """The points stand there only where they are part of the score."""
+    if not reason.counted:
+        return Row(section, reason.text, source=reason.source)
+    return Row(section, reason.text, None, reason.points * 100, None, POINTS, reason.source)
 
 
 def _rules(answer: Assessment) -> Iterator[Row]:
@@ -273,7 +283,8 @@ def _rules(answer: Assessment) -> Iterator[Row]:
         agrees = {True: "agrees", False: "disagrees", None: "does not apply"}[rule.agrees]
         item = f"{rule.id} {rule.rule}: {agrees}; rule says {rule.says}, model says "
         item += f"{rule.model_says}; follows {rule.follows}: {rule.why}"
-        yield Row("Rules of the articles", item, source=f"article {rule.article}")
+        article = f"article {rule.article}" if rule.article.isdigit() else rule.article
+        yield Row("Rules of the articles", item, source=article)
 
 
 def _flips(answer: Assessment) -> Iterator[Row]:
@@ -393,26 +404,42 @@ def _plain(value: Any) -> Any:
 # --- plain text
 
 
-def _block(title: str, lines: list[str]) -> list[str]:
-    return ["", title, *(f"  {words.one_line(line)}" for line in lines)] if lines else []
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        words.one_line(text), TEXT_WIDTH, initial_indent=first, subsequent_indent=rest
+    )
+
+
+def _block(title: str, texts: list[str]) -> list[str]:
+    lines = [line for text in texts for line in _wrapped(text, "  - ", "    ")]
+    return ["", title, *lines] if lines else []
 
 
 def _told(reason: Reason) -> str:
     return f"{reason.text} [{reason.source}]" if reason.source else reason.text
 
 
-def _turn(flip: Flip) -> str:
-    now = words.quantity(flip.now, flip.unit)
-    if flip.at is None:
-        return f"{flip.title} ({now} now): {flip.becomes}"
-    return f"{flip.title} at {words.quantity(flip.at, flip.unit)} ({now} now): {flip.becomes}"
+def _turns(flips: tuple[Flip, ...]) -> list[str]:
+    """The values at which the answer turns, then in one line what turns nothing."""
+    turns = [
+        f"{f.title} at {words.quantity(f.at, f.unit)} ({words.quantity(f.now, f.unit)} now): "
+        f"{f.becomes}"
+        for f in flips
+        if f.at is not None
+    ]
+    steady = [f.title for f in flips if f.at is None]
+    return turns + ([f"nothing in the whole range of: {'; '.join(steady)}"] if steady else [])
 
 
 def _option_table(options: tuple[Option, ...]) -> list[str]:
+    """The best options, one a line, and how many there are beside them."""
+    shown = options[:TEXT_OPTIONS]
+    width = max(len(words.one_line(o.label)) for o in shown)
     lines = []
-    for option in options:
-        cost = words.money(option.usd_per_month.likely)
-        end = "ruled out" if option.vetoes else f"best in {words.percent(option.probability_best)}"
-        label = words.one_line(option.label)
-        lines.append(f"  {label:<52} {cost:>12} a month {option.score * 100:5.0f} points  {end}")
-    return lines
+    for o in shown:
+        end = "ruled out" if o.vetoes else f"best in {words.percent(o.probability_best)}"
+        cost = f"{words.money(o.usd_per_month.likely)} a month"
+        label = words.one_line(o.label)
+        lines.append(f"  {label:<{width}}  {cost:>16}  {o.score * 100:3.0f} points  {end}")
+    more = len(options) - len(shown)
+    return [*lines, f"  and {more} more; csv, xlsx and json have them all"] if more else lines

@@ -79,7 +79,7 @@ def quantity(amount: float, unit: str) -> str:
         return f"{money(amount)} a {_PER.get(per, per)}" if per else money(amount)
     if unit in ("h", "hours"):
         return duration(amount)
-    return number(amount, unit)
+    return number(amount * 100, "%") if unit == "share" else number(amount, unit)
 
 
 def likely(estimate: Estimate) -> str:
@@ -99,7 +99,7 @@ def interval(estimate: Estimate) -> str:
 def percent(share: float) -> str:
     """A share of 1 as a percentage without decimals, never a false 0% or 100%."""
     if 0 < share < 0.01:
-        return "below 1%"
+        return "under 1%"
     if 0.99 < share < 1:
         return "over 99%"
     return f"{share * 100:.0f}%"

@@ -213,7 +213,10 @@ def assessment(name: str = NAME) -> Assessment:
         ),
         reasons_for=(
             Reason(
-                "It is cheaper: $9,450 a month against $11,900 for GPU", "price list", 0.04, "A17"
+                "It is cheaper: $9,450 a month against $11,900 for GPU",
+                "price list",
+                0.04,
+                counted=True,
             ),
             Reason(
                 "Features is work for CPUs; only scoring gains from a GPU", "stage estimates", 0.03

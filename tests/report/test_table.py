@@ -181,10 +181,15 @@ def test_the_text_says_the_answer_first() -> None:
     lines = to_text(assessment()).splitlines()
     assert lines[0] == "Rent two L4 by the month; run features on three CPU servers (96 vCPU)."
     assert "Cost   $9,450 a month ($7,200 to $13,100 a month)" in lines
-    assert any(
-        "Latest useful answer" in line and "nothing in its whole range" in line for line in lines
-    )
+    assert "  - nothing in the whole range of: Latest useful answer (95 of 100)" in lines
+    assert max(map(len, lines)) <= 100
     assert to_text(without_extras())
+
+
+def test_points_stand_only_where_the_score_has_them() -> None:
+    counted, fact = [row for row in rows(assessment()) if row.section == "Reasons for"][:2]
+    assert counted.likely == 4
+    assert fact.likely is None
 
 
 def test_every_answer_of_a_full_workload_has_its_row() -> None:
