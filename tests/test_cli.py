@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import engine.catalogue
 from engine.cli import main
 from engine.report.link import decode_query
+from engine.report.table import to_json
 from engine.workload.examples import EXAMPLES
 from engine.workload.files import workload_from_text
 from engine.workload.workload import Workload, parse
@@ -96,6 +97,21 @@ def test_each_format_goes_to_a_file_or_the_output(
 def test_a_workload_is_read_from_the_standard_input(run: Run, asked: list[Any]) -> None:
     assert run("assess", "-", stdin=b'{"kind": "etl"}')[0] == 0
     assert asked[0][0] == parse({"kind": "etl"})
+
+
+@pytest.mark.parametrize("name", ["fraud-detection", "legacy-fortran"])
+def test_the_shell_gives_what_the_page_gives(run: Run, name: str) -> None:
+    """From the example as the shell prints it to the answer, nothing made by hand."""
+    from engine.assess import assess
+
+    written = run("example", name)[1]
+    given = ("assess", "-", "--today", "2026-12-01", "--format")
+    code, out, err = run(*given, "json", stdin=written.encode())
+    assert (code, err) == (0, "")
+    answer = assess(EXAMPLES[name].workload, today=date(2026, 12, 1))
+    assert json.loads(out) == json.loads(json.dumps(to_json(answer)))
+    assert run(*given, "text", stdin=written.encode())[1].startswith(answer.sentence[:40])
+    assert run(*given, "pdf", stdin=written.encode())[1].startswith("%PDF")
 
 
 def test_the_examples_are_listed_and_printed(run: Run) -> None:

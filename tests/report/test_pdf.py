@@ -95,6 +95,17 @@ def test_the_link_can_be_clicked_and_stays_on_the_page() -> None:
         assert float(note["/Rect"][2]) <= float(page.mediabox.width)
 
 
+@pytest.mark.parametrize("name", ["风" * 80, "x" * 80, "a b " * 20])
+def test_a_long_link_wraps_within_the_page(name: str) -> None:
+    link = share_link(parse({"name": name, "kind": "lora"}), "http://127.0.0.1:8501/a", TODAY)
+    last = PdfReader(io.BytesIO(pdf(assessment(name), link))).pages[-1]
+    notes: Any = last["/Annots"]
+    rights = [float(note.get_object()["/Rect"][2]) for note in notes]
+    assert rights
+    assert max(rights) <= float(last.mediabox.width) - 40
+    assert link in "".join(last.extract_text().split())
+
+
 def test_the_document_has_title_language_date_and_tags() -> None:
     reader = PdfReader(io.BytesIO(full()))
     assert reader.metadata is not None
