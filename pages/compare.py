@@ -12,7 +12,7 @@ from pages.components import answer, fields, labels, shell
 
 def show(plan: Workload, heading: str) -> None:
     """One plan: its sentence and its figures."""
-    st.subheader(labels.plain(plan.name or heading), anchor=False)
+    st.subheader(labels.plain(plan.name or heading.capitalize()), anchor=False)
     try:
         found = shell.assessment(plan)
     except ClusterFitError as error:

@@ -85,10 +85,9 @@ def reasons(answer: Assessment) -> None:
 
 
 def _reason(reason: Reason, icon: str) -> None:
-    claim = f" · claim {plain(reason.claim)}" if reason.claim else ""
     with st.container(gap="xxsmall"):
         st.markdown(f"{icon} {plain(reason.text)}")
-        st.caption(f"{labels.points(reason.points)} points · {plain(reason.source)}{claim}")
+        st.caption(f"{labels.points(reason.points)} points · {plain(reason.source)}")
 
 
 def stages(answer: Assessment) -> None:
@@ -101,7 +100,7 @@ def stages(answer: Assessment) -> None:
             ACQUISITION_LABELS.get(plan.acquisition, plan.acquisition),
             f"busy {labels.hours(plan.busy_hours_per_month)} a month "
             f"({labels.percent(plan.utilization)})",
-            plan.network,
+            f"network: {plan.network}" if plan.network else "",
             plan.note,
         ]
         with cards.container(gap="xsmall"):
@@ -189,16 +188,17 @@ def ruled_out(answer: Assessment) -> None:
                 st.caption(plain(veto.source))
 
 
-def table(rows: list[dict[str, str]], alt: str) -> None:
+def table(rows: list[dict[str, str]], alt: str, *, marked: bool = False) -> None:
     """A table of texts that a board can read and a browser can print.
 
     Five short columns at most: on a phone a wider one would scroll, out of a keyboard's reach.
+    `marked` says that the cells are Markdown already; else they show as they are.
     """
     if not rows:
         st.markdown("Nothing to show.")
         return
     st.table(
-        [{head: plain(cell) for head, cell in row.items()} for row in rows],
+        rows if marked else [{head: plain(cell) for head, cell in row.items()} for row in rows],
         border="horizontal",
         hide_index=True,
         alt=alt,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.assessment import Assessment
+from engine.assessment import PLACEMENT_LABELS, Assessment
 from pages.components import labels
 from pages.components.answer import table
 from pages.components.labels import plain
@@ -43,9 +43,15 @@ def rules(answer: Assessment) -> None:
         for rule in answer.rules:
             with st.container(gap="xxsmall"):
                 st.markdown(f"{AGREES[rule.agrees]} **{plain(rule.rule)}**")
-                st.markdown(plain(f"The rule says {rule.says}; the model says {rule.model_says}."))
-                followed = f"Followed: {rule.follows}. {rule.why}".strip()
+                says, model = _word(rule.says), _word(rule.model_says)
+                st.markdown(plain(f"The rule says {says}, the model says {model}."))
+                followed = f"Followed: {rule.follows}; {rule.why}".rstrip("; ")
                 st.caption(plain(f"{followed} ({labels.article(rule.article)})"))
+
+
+def _word(outcome: str) -> str:
+    """What a rule or the model says, in the words of the page."""
+    return PLACEMENT_LABELS.get(outcome, outcome)
 
 
 def assumptions(answer: Assessment) -> None:

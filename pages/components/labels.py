@@ -24,6 +24,7 @@ from engine.report.words import (
 
 __all__ = [
     "age",
+    "aged",
     "article",
     "count",
     "day",
@@ -83,7 +84,12 @@ FRESHNESS = {
 
 def price_age(price: PriceRef) -> str:
     """The age of a price in Markdown: greyed after 60 days, a warning after 120."""
-    return FRESHNESS[price.freshness].format(age=age(price.age_days))
+    return aged(price.freshness, price.age_days)
+
+
+def aged(freshness: str, days: int) -> str:
+    """An age in Markdown by its freshness."""
+    return FRESHNESS[freshness].format(age=age(days))
 
 
 def hours(amount: float) -> str:

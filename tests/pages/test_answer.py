@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.catalogue.models import OfferKind
 from engine.report.link import encode, share_link
 from engine.workload.answers import Kind
 from engine.workload.examples import EXAMPLES
 from engine.workload.workload import DEFAULT, Workload, applies, field_group, parse
-from pages.components import fields, shell
+from pages.components import catalogue, fields, shell
 
 RECOMMENDATION = "pages/recommendation.py"
 Open = Callable[..., AppTest]
@@ -101,3 +103,34 @@ def test_a_pasted_text_that_is_no_link_is_named(app: Open) -> None:
     visit.text_input(key="other_link").set_value("http://h/x?kind=quantum&%00=\x01").run()
     assert not visit.exception
     assert "kind" in visit.warning[0].value
+
+
+def test_every_kind_of_price_has_its_words() -> None:
+    assert set(catalogue.KINDS) == set(get_args(OfferKind))
+
+
+def test_prices_name_their_provider_date_and_source(app: Open) -> None:
+    visit = app("pages/prices.py")
+    cells = visit.table[0].value
+    assert list(cells.columns) == ["Provider", "Offer", "An hour", "Read", "Source"]
+    assert (cells["Source"].str.len() > 0).all()
+    assert cells["Read"].str.contains("202").all()
+
+
+def test_a_price_of_an_article_is_shown_and_never_ranked() -> None:
+    for sku in catalogue.hardware():
+        ranked, quoted = catalogue.offers(sku, catalogue.ALL)
+        assert not any(offer.kind in ("seed", "superseded", "from", "analyst") for offer in ranked)
+        assert not any(offer.rankable for offer in quoted)
+
+
+def test_claims_are_found_by_word_article_and_verdict(app: Open) -> None:
+    visit = app("pages/evidence.py")
+    everything = visit.subheader[0].value
+    visit.text_input[0].set_value("utilization").run()
+    assert not visit.exception
+    found = visit.subheader[0].value
+    assert found != everything
+    assert int(found.split()[0]) > 0
+    visit.text_input[0].set_value("no such word anywhere").run()
+    assert visit.subheader[0].value == "0 claims"

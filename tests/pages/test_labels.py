@@ -1,56 +1,25 @@
-"""How numbers and texts look on screen."""
+"""How texts and the marks of prices look on a page; figures are tested with the report's words."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine.estimate.estimate import Estimate
+from engine.catalogue.models import Freshness
 from pages.components import labels
 
 
 @pytest.mark.parametrize(
-    ("amount", "text"),
-    [
-        (0, "$0"),
-        (1.5, "$1.50"),
-        (0.00234, "$0.00234"),
-        (12345, "$12,300"),
-        (1.2e6, "$1.2 million"),
-        (-5, "−$5"),
-    ],
+    ("freshness", "days", "text"),
+    [("fresh", 3, "3 days old"), ("grey", 75, ":gray["), ("warn", 130, "ask for a new quote")],
 )
-def test_money_has_three_digits_at_most(amount: float, text: str) -> None:
-    assert labels.money(amount) == text
+def test_an_age_is_greyed_and_then_warned_about(freshness: Freshness, days: int, text: str) -> None:
+    assert text in labels.aged(freshness, days)
 
 
-@pytest.mark.parametrize(
-    ("hours", "text"),
-    [
-        (0.001, "3.6 s"),
-        (1e-6, "3.6 ms"),
-        (0.5, "30 min"),
-        (14, "14 h"),
-        (60, "2.5 days"),
-        (20_000, "2.3 years"),
-    ],
-)
-def test_a_duration_has_the_unit_that_reads_best(hours: float, text: str) -> None:
-    assert labels.duration(hours) == text
-
-
-def test_a_range_names_its_unit_once() -> None:
-    assert labels.interval(Estimate(10_240, 12_000, 14_800, "USD/month")) == (
-        "$10,200 to $14,800 a month"
-    )
-    assert labels.interval(Estimate(10, 20, 35, "ms")) == "10 to 35 ms"
-    assert labels.interval(Estimate(5, 5, 5, "ms")) == "known exactly"
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(0.0, "0%"), (0.004, "below 1%"), (0.78, "78%"), (0.999, "over 99%")]
-)
-def test_a_chance_never_claims_certainty(share: float, text: str) -> None:
-    assert labels.percent(share) == text
+def test_points_are_of_a_hundred() -> None:
+    assert labels.points(0.312) == "+31.2"
+    assert labels.points(-0.041) == "−4.1"
+    assert labels.score(0.754) == "75"
 
 
 @pytest.mark.parametrize(
