@@ -269,6 +269,8 @@ def _value(name: str, text: str) -> Any:
         return _choice(type(default), text)
     if name == "timings":
         return tuple(_pair(part) for part in text.split(","))
+    if name == "quotes":
+        return tuple(text.split(","))
     if name == "symptoms":
         return tuple(_SEEN.get(part) or _choice(Symptom, part) for part in text.split(","))
     if isinstance(default, tuple):

@@ -51,6 +51,7 @@ def pdf(
     except RuntimeError as error:
         if "PDF/UA" not in str(error):
             raise
+    data["warnings"].append("Some characters of a name are in none of the fonts of this report.")
     return _compile(data, FALLBACK_STANDARD)
 
 

@@ -146,7 +146,9 @@ def test_a_script_without_a_font_still_gives_a_report() -> None:
     answer = assessment("ภาษาไทย")
     with pytest.raises(RuntimeError, match="PDF/UA"):
         _compile(report(answer, "", {}), BEST_STANDARD)
-    assert "Rent two L4" in text_of(pdf(answer))
+    told = text_of(pdf(answer))
+    assert "Rent two L4" in told
+    assert "in none of the fonts" in told
 
 
 @pytest.mark.parametrize("answer", [assessment(), without_extras()], ids=["full", "bare"])
