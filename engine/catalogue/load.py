@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from engine.catalogue import checks
+from engine.catalogue import checks, offer_checks
+from engine.catalogue.limits import NEEDED
 from engine.catalogue.models import (
     Accelerator,
     Claim,
@@ -21,9 +22,11 @@ from engine.catalogue.models import (
     Row,
 )
 from engine.catalogue.read import parse, rows
-from engine.errors import DataError
+from engine.errors import DataError, InputError
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+# The day of the shipped tables: a clock set back must not make them rows of the future.
+SHIPPED = date(2026, 12, 1)
 R = TypeVar("R", bound=Row)
 
 
@@ -73,18 +76,30 @@ class Catalogue:
         return replace(self, offers=(*self.offers, *quotes))
 
     def egress_usd(self, provider: str, gb_per_month: float) -> float:
-        """US dollars a month for traffic to the internet: each GB at the price of its tier."""
-        tiers = [
-            (up_to_gb(p.description), p.likely)
+        """US dollars a month for traffic to the internet: each GB at the price of its tier.
+
+        What some providers include by the server is not subtracted.
+
+        Raises
+        ------
+        InputError : no price is known, which is not the same as free; or not an amount
+        """
+        name = provider.strip().lower()
+        mine = [
+            p
             for p in self.running.values()
-            if p.category == "egress" and p.provider == provider and p.unit == "usd per GB"
+            if p.category == "egress" and p.provider.lower() == name
         ]
-        free = sum(
-            p.likely
-            for p in self.running.values()
-            if p.category == "egress" and p.provider == provider and p.unit != "usd per GB"
-        )
-        total, below = 0.0, free
+        tiers = [(up_to_gb(p.description), p.likely) for p in mine if p.unit == "usd per GB"]
+        if not tiers:
+            raise InputError(
+                f"no price of outgoing traffic is known for {provider!r}",
+                where="provider",
+                right="one of those in running_costs.csv, or a quote",
+            )
+        if not 0 <= gb_per_month < float("inf"):
+            raise InputError(f"{gb_per_month} GB", where="egress_gb", right="0 or more")
+        total, below = 0.0, sum(p.likely for p in mine if p.unit == "GB per month")
         for limit, usd in sorted(tiers):
             part = min(gb_per_month, limit) - below
             if part > 0:
@@ -129,7 +144,13 @@ class _Loading:
                     name_ = str(getattr(row, key))
                     if name_ in seen:
                         self.faults.append(
-                            DataError(f"{name_!r} stands twice", file=file, line=line, column=key)
+                            DataError(
+                                f"{name_!r} stands twice",
+                                file=file,
+                                line=line,
+                                column=key,
+                                right="another name",
+                            )
                         )
                     seen.add(name_)
                 if check is not None:
@@ -142,10 +163,10 @@ class _Loading:
 
 def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
     loading = _Loading(folder, today)
-    accelerators = loading.table("accelerators.csv", Accelerator, "sku", checks.dense_rates)
+    accelerators = loading.table("accelerators.csv", Accelerator, "sku", checks.accelerator)
     servers = loading.table("cpu_servers.csv", CpuServer, "id")
     networks = loading.table("networks.csv", Network, "id")
-    offers = loading.table("offers.csv", Offer, None, checks.instance_price)
+    offers = loading.table("offers.csv", Offer, None, offer_checks.instance_price)
     catalogue = Catalogue(
         accelerators={a.sku: a for _, a in accelerators},
         cpu_servers={s.id: s for _, s in servers},
@@ -157,16 +178,36 @@ def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
         claims={c.id: c for _, c in loading.table("claims.csv", Claim, "id")},
     )
     file = folder / "offers.csv"
-    for line, offer in offers:
-        loading.faults += checks.known(
-            offer, catalogue.accelerators, catalogue.cpu_servers, file, line
-        )
-    loading.faults += checks.outliers(offers, file)
+    numbers = catalogue.parameters
+    for name in NEEDED:
+        if name not in numbers:
+            loading.faults.append(
+                DataError(
+                    f"{name} is missing",
+                    file=folder / "parameters.csv",
+                    line=1,
+                    column="id",
+                    right="a row of that id",
+                )
+            )
+    loading.faults += [
+        *offer_checks.known(offers, catalogue.accelerators, catalogue.cpu_servers, file),
+        *offer_checks.twice(offers, file),
+    ]
+    if all(name in numbers for name in NEEDED):
+        loading.faults += [
+            *offer_checks.outliers(offers, file, numbers["price_outlier_factor"].likely),
+            *offer_checks.siblings(offers, file, numbers["price_sibling_factor"].likely),
+        ]
     return catalogue, loading.faults
 
 
 def _named(loading: _Loading, name: str) -> dict[str, Parameter]:
     return {p.id: p for _, p in loading.table(name, Parameter, "id", checks.ordered)}
+
+
+def _today() -> date:
+    return max(date.today(), SHIPPED)
 
 
 def load_catalogue(folder: Path | None = None) -> Catalogue:
@@ -185,7 +226,7 @@ def _shipped() -> Catalogue:
 
 
 def _checked(folder: Path) -> Catalogue:
-    catalogue, faults = _load(folder, date.today())
+    catalogue, faults = _load(folder, _today())
     if faults:
         raise faults[0]
     return catalogue
@@ -193,18 +234,21 @@ def _checked(folder: Path) -> Catalogue:
 
 def check_data(folder: Path | None = None) -> list[DataError]:
     """Every fault of the tables of a folder."""
-    return _load(folder or DATA, date.today())[1]
+    return _load(folder or DATA, _today())[1]
 
 
 def check_report(folder: Path | None = None) -> tuple[str, list[DataError]]:
     """The tables with their rows in words, and every fault."""
-    catalogue, faults = _load(folder or DATA, date.today())
-    ranked = sum(o.rankable for o in catalogue.offers)
+    catalogue, faults = _load(folder or DATA, _today())
+    today = _today()
+    ranked = [o for o in catalogue.offers if o.rankable]
+    old = sum(o.freshness(today) == "warn" for o in ranked)
     lines = [
         f"accelerators   {len(catalogue.accelerators):5d} rows",
         f"CPU servers    {len(catalogue.cpu_servers):5d} rows",
         f"networks       {len(catalogue.networks):5d} rows",
-        f"offers         {len(catalogue.offers):5d} rows, {ranked} of them rank",
+        f"offers         {len(catalogue.offers):5d} rows, {len(ranked)} of them rank, "
+        f"{old} of those are too old to plan with",
         f"capital        {len(catalogue.capital):5d} rows",
         f"running costs  {len(catalogue.running):5d} rows",
         f"parameters     {len(catalogue.parameters):5d} rows",

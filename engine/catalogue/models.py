@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.catalogue.limits import limit
+
 Confidence = Literal["high", "medium", "low"]
 OfferTerms = Literal[
     "on_demand",
@@ -27,22 +29,24 @@ OfferKind = Literal[
 Freshness = Literal["fresh", "grey", "warn"]
 # Prices of these kinds may be chosen; the articles', analysts', "from" and old ones are shown only.
 RANKABLE = frozenset({"list", "observed", "derived", "aggregator", "quote"})
-GREY_AFTER_DAYS, WARN_AFTER_DAYS = 60, 120
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0)]
+Year = Annotated[int, Field(ge=2000, le=2100)]
+Text = Annotated[str, Field(min_length=1)]
 
 
 class Row(BaseModel):
     """What all rows share: frozen, nothing unknown."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
 
 class Provenance(Row):
     """Where a row comes from, of which day it is, and how far to trust it."""
 
-    source: Annotated[str, Field(min_length=1)]
+    source: Text
     as_of: date
     confidence: Confidence
 
@@ -50,9 +54,9 @@ class Provenance(Row):
 class Accelerator(Row):
     """One accelerator. Rates in TFLOPS (dense) or TOPS, memory in GB and GiB, power in W."""
 
-    sku: str
-    vendor: str
-    name: str
+    sku: Text
+    vendor: Text
+    name: Text
     form_factor: str = ""
     memory_gb: Positive
     memory_type: str = ""
@@ -70,11 +74,11 @@ class Accelerator(Row):
     measured_bf16_tflops: Positive | None = None
     scaleup_technology: str = ""
     scaleup_gb_per_s_per_direction: Positive | None = None
-    scaleup_domain_gpus: int | None = None
+    scaleup_domain_gpus: Count | None = None
     host_link: str = ""
     tdp_w: Positive | None = None
-    release_year: int | None = None
-    max_per_node: int = 1
+    release_year: Year | None = None
+    max_per_node: Count = 1
     status: str = ""
     verified: str = ""
     notes: str = ""
@@ -84,17 +88,17 @@ class Accelerator(Row):
 class CpuServer(Row):
     """One CPU server or instance. Peaks in GFLOPS at the clock named, memory in GB."""
 
-    id: str
-    provider: str
-    name: str
+    id: Text
+    provider: Text
+    name: Text
     kind: str = ""
     cpu: str = ""
-    sockets: int = 1
+    sockets: Count = 1
     vcpu: Positive
     physical_cores: Positive
     clock_ghz: Positive | None = None
     memory_gb: Positive | None = None
-    memory_channels_per_socket: int | None = None
+    memory_channels_per_socket: Count | None = None
     memory_mt_s: Positive | None = None
     memory_bandwidth_gb_per_s: Positive | None = None
     fp32_flop_per_cycle_core: Positive | None = None
@@ -112,9 +116,9 @@ class CpuServer(Row):
 class Network(Row):
     """One fabric. Bandwidth in GB/s per direction and GPU, latency in microseconds."""
 
-    id: str
-    name: str
-    layer: str
+    id: Text
+    name: Text
+    layer: Text
     link_gbit_per_s: Positive | None = None
     nominal_gb_per_s_per_direction_per_link: Positive | None = None
     links_per_node: Positive | None = None
@@ -131,7 +135,7 @@ class Network(Row):
     nic_usd_high: Positive | None = None
     switch_usd_low: Positive | None = None
     switch_usd_high: Positive | None = None
-    switch_ports: int | None = None
+    switch_ports: Count | None = None
     cost_note: str = ""
     notes: str = ""
     provenance: Provenance
@@ -140,8 +144,8 @@ class Network(Row):
 class Offer(Row):
     """A price of one instance: per instance and hour, and per GPU and hour where it has GPUs."""
 
-    provider: str
-    sku: str
+    provider: Text
+    sku: Text
     accelerator_sku: str | None = None
     cpu_server_id: str | None = None
     gpus_per_instance: Annotated[int, Field(ge=0)] = 0
@@ -166,23 +170,23 @@ class Offer(Row):
         return max((today - self.provenance.as_of).days, 0)
 
     def freshness(self, today: date) -> Freshness:
-        """fresh up to 60 days, grey up to 120, then warn (parameters.csv)."""
+        """fresh, then grey, then warn: the ages are rows of parameters.csv."""
         age = self.age_days(today)
-        if age > WARN_AFTER_DAYS:
+        if age > limit("price_warn_after_days"):
             return "warn"
-        return "grey" if age > GREY_AFTER_DAYS else "fresh"
+        return "grey" if age > limit("price_grey_after_days") else "fresh"
 
 
 class Parameter(Row):
     """A named number with its range (80%) and unit."""
 
-    id: str
+    id: Text
     category: str = ""
-    description: str
+    description: Text
     low: Annotated[float, Field(allow_inf_nan=False)]
     likely: Annotated[float, Field(allow_inf_nan=False)]
     high: Annotated[float, Field(allow_inf_nan=False)]
-    unit: Annotated[str, Field(min_length=1)]
+    unit: Text
     provider: str = ""
     region: str = ""
     kind: str = ""
@@ -193,15 +197,15 @@ class Parameter(Row):
 class Claim(Row):
     """A claim of an article, paraphrased, with its check and verdict."""
 
-    id: str
-    article: str
-    topic: str
-    kind: str
-    text: str
+    id: Text
+    article: Text
+    topic: Text
+    kind: Text
+    text: Text
     value: str = ""
     unit: str = ""
     condition: str = ""
     check: str = ""
-    verdict: str
+    verdict: Text
     note: str = ""
     provenance: Provenance

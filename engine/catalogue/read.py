@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -14,6 +16,7 @@ from engine.catalogue.models import Row
 from engine.errors import DataError
 
 R = TypeVar("R", bound=Row)
+ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 PROVENANCE = ("source", "as_of", "confidence")
 
 
@@ -24,27 +27,19 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     ------
     DataError : not UTF-8, a byte-order mark, no rows, doubled columns, a row of another length
     """
-    try:
-        text = file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(
-            "is not UTF-8", file=file, line=line, column="-", right="save it as UTF-8"
-        ) from None
-    except OSError:
-        raise DataError("can't be read", file=file, line=1, column="-", right="a file") from None
-    if text.startswith("\ufeff"):
-        raise DataError(
-            "begins with a byte-order mark", file=file, line=1, column="-", right="plain UTF-8"
-        )
-    reader = csv.reader(text.splitlines(keepends=True))
-    header = next(reader, None)
+    text = _text(file)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = _next(reader, file)
     if not header:
         raise DataError("is empty", file=file, line=1, column="-", right="a header and rows")
     if len(set(header)) != len(header):
-        raise DataError("names a column twice", file=file, line=1, column="-")
-    for cells in reader:
-        line = reader.line_num
+        twice = next(name for name in header if header.count(name) > 1)
+        raise DataError("stands twice in the header", file=file, line=1, column=twice, right="once")
+    while True:
+        line = reader.line_num + 1
+        cells = _next(reader, file)
+        if cells is None:
+            break
         if len(cells) != len(header):
             raise DataError(
                 f"has {len(cells)} cells, the header has {len(header)}",
@@ -54,6 +49,42 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 right="one cell a column",
             )
         yield line, dict(zip(header, cells, strict=True))
+    if line <= 2:
+        raise DataError("has no rows", file=file, line=1, column="-", right="a header and rows")
+
+
+def _text(file: Path) -> str:
+    """The text of a file in plain UTF-8."""
+    try:
+        raw = file.read_bytes()
+    except OSError:
+        raise DataError("can't be read", file=file, line=1, column="-", right="a file") from None
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            "is not UTF-8",
+            file=file,
+            line=raw[: error.start].count(b"\n") + 1,
+            column="-",
+            right="save it as UTF-8",
+        ) from None
+    if text.startswith("\ufeff"):
+        raise DataError(
+            "begins with a byte-order mark", file=file, line=1, column="-", right="plain UTF-8"
+        )
+    return text
+
+
+def _next(reader: Any, file: Path) -> list[str] | None:
+    """The next row of cells, None at the end."""
+    line = reader.line_num + 1
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise DataError(
+            f"is not a table: {error}", file=file, line=line, column="-", right="CSV"
+        ) from None
 
 
 def parse(model: type[R], cells: dict[str, str], file: Path, line: int, today: date) -> R:
@@ -69,6 +100,8 @@ def parse(model: type[R], cells: dict[str, str], file: Path, line: int, today: d
                 "is empty", file=file, line=line, column=column, right="every row has it"
             )
     try:
+        if not ISO_DAY.fullmatch(cells["as_of"]):
+            raise ValueError
         seen = date.fromisoformat(cells["as_of"])
     except ValueError:
         raise DataError(
@@ -86,7 +119,7 @@ def parse(model: type[R], cells: dict[str, str], file: Path, line: int, today: d
             column="as_of",
             right="the day on which it was read",
         )
-    values: dict[str, Any] = {k: v for k, v in cells.items() if v != "" and k not in PROVENANCE}
+    values: dict[str, Any] = {k: v for k, v in cells.items() if v.strip() and k not in PROVENANCE}
     values["provenance"] = {k: cells[k] for k in PROVENANCE}
     try:
         return model.model_validate(values)
