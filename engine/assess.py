@@ -52,7 +52,7 @@ def assess(
     place = setting(workload, catalogue, day)
     evaluations, ranked = _point(place)
     best = int(ranked[:, 0].argmax())
-    findings = Findings(place.context, day, evaluations, ranked[:, 0], best)
+    findings = Findings(place.context, day, evaluations, ranked[:, 0], best, place.notes)
     if draws:
         findings.uncertainty, findings.worths = _uncertainty(place, evaluations, best, draws)
         findings.turns = _turns(place, evaluations, best)

@@ -119,12 +119,16 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One argument for or against, with where it comes from."""
+    """One argument for or against, with where it comes from.
+
+    `points` orders the arguments; where `counted`, it is the difference that a criterion makes to
+    the score against the alternative named (vetoes and facts carry no points of the score).
+    """
 
     text: str
     source: str
     points: float
-    claim: str = ""
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

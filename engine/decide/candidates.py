@@ -39,6 +39,7 @@ OFFER_TERMS: dict[Acquisition, tuple[str, ...]] = {
 COMMIT_MONTHS: dict[Acquisition, int] = {
     "on_demand": 0, "spot": 0, "dedicated": 1, "reserved_1y": 12, "reserved_3y": 36, "buy": 0,
 }  # fmt: skip
+GB_PER_GIB = 1.073741824
 REFERENCE_GPU = "h100-sxm-80gb"
 # Accelerators that need another framework's code (JAX on TPU, Neuron on Trainium) are listed in
 # the catalogue but not proposed: the move is a project of its own.
@@ -91,6 +92,8 @@ class Unit:
     accelerator: Accelerator | None
     server: CpuServer | None
     prices: dict[Acquisition, Price]
+    # Lowest rent of the hardware on any terms but spot: what a dollar buys of it.
+    reference_usd_per_hour: float
 
     def on_demand_usd_per_hour(self) -> float:
         """The reference price of the unit, for ratios."""
@@ -154,6 +157,7 @@ def market_price(offers: Iterable[Offer], today: date) -> Price | None:
     usable = [o for o in offers if o.rankable]
     # An index averages offers; it is nobody's offer, and counts only where nothing else does.
     usable = [o for o in usable if o.kind != "aggregator"] or usable
+    quoted = sorted((o for o in usable if o.kind == "quote"), key=_usd_per_unit)
     young = [o for o in usable if o.freshness(today) != "warn"]
     best: dict[str, Offer] = {}
     for offer in sorted(young or usable, key=_usd_per_unit):
@@ -162,6 +166,11 @@ def market_price(offers: Iterable[Offer], today: date) -> Price | None:
     if not ranked:
         return None
     chosen = ranked[min(1, len(ranked) - 1)]
+    # A price that the user was offered is had for certain: it is taken where it is no dearer.
+    if quoted and _usd_per_unit(quoted[0]) <= _usd_per_unit(chosen):
+        usd = _usd_per_unit(quoted[0])
+        refs = tuple(price_ref(o, today) for o in ranked[:8])
+        return Price("hour", usd, usd, usd, price_ref(quoted[0], today), refs)
     spread = likely("single_offer_spread")
     usd = _usd_per_unit(chosen)
     low = _usd_per_unit(ranked[0]) if len(ranked) > 1 else usd / spread
@@ -216,33 +225,72 @@ def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
             and o.acquisition != "marketplace"
             and allowed_region(o.region, location)
         ]
-        sellers = {o.provider for o in offers if o.acquisition == "on_demand"}
-        if len(sellers) < MIN_PROVIDERS:
+        if _sellers([o for o in offers if o.acquisition == "on_demand"]) < MIN_PROVIDERS:
             continue
-        # Alone, or as a whole machine: a fleet that trains together needs whole machines, and a
-        # per-GPU rate without a stated instance is the rate of either.
-        for per_machine in sorted({1, acc.max_per_node if acc.max_per_node in (4, 8) else 1}):
+        # Alone, or as a whole machine: a fleet that trains together needs whole machines.
+        forms = sorted({1, acc.max_per_node if acc.max_per_node in (4, 8) else 1})
+        priced = {
+            n: _gpu_prices(catalogue, acc, offers, n, horizon, location, today) for n in forms
+        }
+        priced = {n: p for n, p in priced.items() if "on_demand" in p}
+        if not priced:
+            continue
+        reference = _lowest_rent(priced.values())
+        for per_machine, prices in priced.items():
             fit = [o for o in offers if o.gpus_per_instance in (1, per_machine)]
-            prices = _prices(fit, per_machine, today)
-            if "on_demand" not in prices:
-                continue
-            rent = prices["on_demand"].likely
-            owned = gpu_curve(catalogue, sku, horizon, location, rent)
-            if owned is not None:
-                prices["buy"] = _owned_price(owned)
-            hosts = [o for o in fit if o.vcpu and o.gpus_per_instance]
-            vcpu = min((o.vcpu or 0) / o.gpus_per_instance for o in hosts) if hosts else 16.0
-            memory = (
-                min((o.memory_gb or 0) / o.gpus_per_instance for o in hosts) if hosts else 100.0
+            hosts = [o for o in fit if o.vcpu and o.memory_gb and o.gpus_per_instance]
+            vcpu = min((float(o.vcpu or 0) / o.gpus_per_instance for o in hosts), default=16.0)
+            memory = min(
+                (float(o.memory_gb or 0) / o.gpus_per_instance for o in hosts), default=100.0
             )
+            gib = acc.memory_gib_reported
             units.append(
                 Unit(
-                    "gpu", sku, acc.name, per_machine, vcpu,
-                    (acc.memory_gib_reported or acc.memory_gb) * 1.073741824, memory,
-                    0.0, acc, None, prices,
+                    "gpu",
+                    sku,
+                    acc.name,
+                    per_machine,
+                    vcpu,
+                    gib * GB_PER_GIB if gib is not None else acc.memory_gb,
+                    memory,
+                    0.0,
+                    acc,
+                    None,
+                    prices,
+                    reference,
                 )
-            )  # fmt: skip
+            )
     return tuple(units)
+
+
+def _gpu_prices(
+    catalogue: Catalogue,
+    acc: Accelerator,
+    offers: list[Offer],
+    per_machine: int,
+    horizon: int,
+    location: Location,
+    today: date,
+) -> dict[Acquisition, Price]:
+    """Prices of a GPU in machines of this size, owning included where it has a price."""
+    fit = [o for o in offers if o.gpus_per_instance in (1, per_machine)]
+    prices = _prices(fit, per_machine, acc.form_factor.startswith("SXM"), today)
+    if "on_demand" in prices:
+        rent = prices["on_demand"].likely
+        owned = gpu_curve(catalogue, acc.sku, horizon, location, rent)
+        if owned is not None:
+            prices["buy"] = _owned_price(owned)
+    return prices
+
+
+def _lowest_rent(prices: Iterable[dict[Acquisition, Price]]) -> float:
+    """Lowest hourly rent that is not spot."""
+    return min(
+        p.likely
+        for terms in prices
+        for name, p in terms.items()
+        if p.basis == "hour" and name != "spot"
+    )
 
 
 def _owned_price(curve: OwnCurve) -> Price:
@@ -258,20 +306,23 @@ def _owned_price(curve: OwnCurve) -> Price:
     )
 
 
-def _prices(offers: list[Offer], per_machine: int, today: date) -> dict[Acquisition, Price]:
+def _prices(
+    offers: list[Offer], per_machine: int, fabric: bool, today: date
+) -> dict[Acquisition, Price]:
     """Price of a GPU on each of the terms that are offered.
 
-    Whole machines are priced from offers of whole machines where two providers have them: a rate
-    for single GPUs buys no fabric between machines. On demand and spot need two providers.
+    Whole machines with a fabric are priced from offers of whole machines only: a rate for single
+    GPUs buys no fabric between machines. On demand and spot need two providers.
     """
     prices: dict[Acquisition, Price] = {}
     for acquisition, terms in OFFER_TERMS.items():
         of_terms = [o for o in offers if o.acquisition in terms]
         whole = [o for o in of_terms if o.gpus_per_instance == per_machine]
-        if len({o.provider for o in whole}) >= MIN_PROVIDERS:
+        if per_machine > 1 and (fabric or _sellers(whole) >= MIN_PROVIDERS):
             of_terms = whole
-        sellers = len({o.provider for o in of_terms})
-        if acquisition in ("on_demand", "spot") and sellers < MIN_PROVIDERS:
+        quoted = any(o.kind == "quote" for o in of_terms)
+        thin = _sellers(of_terms) < MIN_PROVIDERS and not quoted
+        if acquisition in ("on_demand", "spot") and thin:
             continue
         price = market_price(of_terms, today)
         if price is not None:
@@ -279,6 +330,8 @@ def _prices(offers: list[Offer], per_machine: int, today: date) -> dict[Acquisit
     return prices
 
 
+# Below this size a virtual machine is a commodity, and one provider's price stands for others'.
+SMALL_VCPU = 16
 # GB of memory per vCPU at which servers count as another class.
 MEMORY_CLASSES = (3.0, 6.0, 12.0, 24.0)
 
@@ -307,7 +360,15 @@ def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
     for offer in on_demand:
         classes.setdefault(_cpu_class(offer), []).append(offer)
     units = []
+    largest = max(
+        (o.memory_gb or 0 for c in classes.values() if _sellers(c) >= MIN_PROVIDERS for o in c),
+        default=0,
+    )
     for rivals in classes.values():
+        # One provider's price is no market, but very large memories have one provider only.
+        alone = _sellers(rivals) < MIN_PROVIDERS and (rivals[0].vcpu or 0) >= SMALL_VCPU
+        if alone and max(o.memory_gb or 0 for o in rivals) <= largest:
+            continue
         price = market_price(rivals, today)
         if price is None or price.ref is None:
             continue
@@ -316,6 +377,10 @@ def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
         )
         units.append(_cpu_unit(catalogue, chosen, price, offers, horizon, location, today))
     return tuple(sorted(units, key=lambda u: u.vcpu))
+
+
+def _sellers(offers: list[Offer]) -> int:
+    return len({o.provider for o in offers})
 
 
 def _without_superseded(offers: list[Offer], today: date) -> list[Offer]:
@@ -378,6 +443,7 @@ def _cpu_unit(
         None,
         server,
         prices,
+        _lowest_rent([prices]),
     )
 
 

@@ -12,6 +12,7 @@ from engine.decide.candidates import REFERENCE_GPU, Unit, cpu_units, gpu_units
 from engine.decide.evaluation import Context
 from engine.decide.inputs import Inputs, Range, resolve
 from engine.decide.priors import parameter, prior
+from engine.decide.quotes import with_quotes
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
@@ -25,6 +26,7 @@ class Setting:
     context: Context
     gpus: list[Unit]
     cpus: list[Unit]
+    notes: tuple[str, ...] = ()
 
 
 def setting(workload: Workload, catalogue: Catalogue | None, today: date) -> Setting:
@@ -35,6 +37,7 @@ def setting(workload: Workload, catalogue: Catalogue | None, today: date) -> Set
     InputError : when no hardware is on offer where the data may be
     """
     catalogue = catalogue if catalogue is not None else load_catalogue()
+    catalogue, notes = with_quotes(catalogue, workload, today)
     inputs = resolve(workload)
     parts = stages(workload)
     inputs = with_stage_inputs(inputs, parts)
@@ -51,7 +54,7 @@ def setting(workload: Workload, catalogue: Catalogue | None, today: date) -> Set
     context = Context(
         workload, inputs, parts, catalogue, reference, float(np.median(per_vcpu or [0.05]))
     )
-    return Setting(context, gpus, cpus)
+    return Setting(context, gpus, cpus, notes)
 
 
 def with_stage_inputs(inputs: Inputs, parts: tuple[Stage, ...]) -> Inputs:

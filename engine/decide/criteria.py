@@ -85,7 +85,7 @@ def _per_dollar(e: Evaluation, resource: str, ctx: Context) -> float:
     for pool in e.pools:
         count = float(pool.units[0])
         total += _amount(pool.unit, resource, ctx) * count
-        usd += pool.unit.on_demand_usd_per_hour() * count
+        usd += pool.unit.reference_usd_per_hour * count
     return total / max(usd, 1e-9)
 
 

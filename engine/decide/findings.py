@@ -35,6 +35,7 @@ class Findings:
     evaluations: list[Evaluation]
     ranked: Array
     best: int
+    notes: tuple[str, ...] = ()
     uncertainty: Uncertainty | None = None
     worths: list[Worth] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)

@@ -19,6 +19,7 @@ from engine.decide.candidates import (
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Evaluation
 from engine.decide.numbers import Array
+from engine.decide.priors import likely
 from engine.workload.workload import HOURS_PER_MONTH
 
 KEEP_GPUS = 5
@@ -92,20 +93,30 @@ def _best(ctx: Context, x: Values, specs: list[Spec]) -> list[Spec]:
         if _terms_missing(spec):
             continue
         e = evaluate(spec, x, ctx)
-        rated.append((_hardware_barred(e), _too_slow(e, x), _cheapest_terms(e), spec))
+        # Of two fleets at nearly the same cost the one with fewer machines is the better.
+        handled = 1 + likely("doubling_cost_share") * float(np.log2(max(e.units[0], 1.0)))
+        rated.append(
+            (_hardware_barred(e), _too_slow(e, x), _cheapest_terms(e, ctx) * handled, spec)
+        )
     rated.sort(key=lambda r: r[:3])
     return [r[3] for r in rated]
 
 
-def _cheapest_terms(e: Evaluation) -> float:
+def _cheapest_terms(e: Evaluation, ctx: Context) -> float:
     """Cost on the best of the terms: the machines on demand, or all month at a committed rate."""
     base = float(e.usd_per_month[0])
     lead = max(e.pools, key=lambda p: float(p.usd_per_month[0]))
     units = float(lead.units[0])
     rest = base - float(lead.usd_per_month[0])
     costs = [base]
+    batch = all(s.mode == "batch" for s in ctx.stages)
     for terms, price in lead.unit.prices.items():
-        if terms not in ("on_demand", "spot"):
+        if terms == "spot":
+            if not batch:
+                continue
+            ratio = price.likely / max(lead.unit.on_demand_usd_per_hour(), 1e-9)
+            costs.append(rest + (base - rest) * ratio)
+        elif terms != "on_demand":
             each = float(price.per_unit(np.array([units]))[0])
             month = each if price.basis == "month" else each * HOURS_PER_MONTH
             costs.append(rest + units * month)

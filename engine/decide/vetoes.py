@@ -69,6 +69,14 @@ def _spot_service(e: Evaluation, x: Values, ctx: Context) -> Found:
     if keeps:
         reason = f"{keeps[0]} keeps data, and spot machines are taken back at 30 seconds' notice"
         found.append((_always(x), reason, source, "kind"))
+    fears = {
+        FailureMode.machine_loss: "a machine that dies",
+        FailureMode.late_answers: "late answers",
+    }
+    named = fears.get(ctx.workload.failure_mode)
+    if named is not None and any(p.service for p in e.pools):
+        reason = f"{named} is the failure you named, and spot machines vanish at short notice"
+        found.append((_always(x), reason, source, "failure_mode"))
     for pool in e.pools:
         if pool.service:
             machines = np.ceil(pool.units / pool.unit.per_machine)

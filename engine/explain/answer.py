@@ -80,7 +80,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         assumptions=tuple(_assumptions(context)),
         architecture=architecture(context, best),
         shares=tuple(context.inputs.shares.items()),
-        warnings=tuple(_warnings(best)),
+        warnings=(*f.notes, *_warnings(best)),
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
@@ -170,7 +170,7 @@ def _reasons(f: Findings, options: list[Option]) -> list[Reason]:
         of_it = [o for o in options if o.placement == placement]
         if placement == best.placement or not of_it or any(not o.vetoes for o in of_it):
             continue
-        veto = min(of_it, key=lambda o: o.usd_per_month.likely).vetoes[0]
+        veto = _common_veto(of_it)
         name = {"gpu": "GPUs are", "cpu": "CPU servers are", "hybrid": "A mix is"}[placement]
         weight = 0.6 if placement != "hybrid" else 0.12
         add(f"veto {placement}", Reason(f"{name} ruled out: {veto.reason}", veto.source, weight))
@@ -185,6 +185,15 @@ def _reasons(f: Findings, options: list[Option]) -> list[Reason]:
     return sorted(found.values(), key=lambda r: -r.points)
 
 
+def _common_veto(barred: list[Option]) -> Veto:
+    """The veto that all of them share, else the first of the cheapest."""
+    cheapest = min(barred, key=lambda o: o.usd_per_month.likely)
+    for veto in cheapest.vetoes:
+        if all(any(v.field == veto.field for v in o.vetoes) for o in barred):
+            return veto
+    return cheapest.vetoes[0]
+
+
 def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: float) -> Reason:
     """A criterion on which the recommendation is ahead of a rival, with both numbers."""
     mine = next(c for c in best.contributions if c.criterion == criterion)
@@ -196,7 +205,7 @@ def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: fl
         a, b = best.usd_per_month.likely, rival.usd_per_month.likely
         far = "far " if b > 2.5 * a else ""
         text = f"It is {far}cheaper: {money(a)} a month against {money(b)} for {other}"
-        return Reason(text, mine.source, gain)
+        return Reason(text, mine.source, gain, counted=True)
     if criterion == "time":
         a, b = best.time.likely, rival.time.likely
         if best.time.unit == "h":
@@ -205,8 +214,9 @@ def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: fl
             text += f"({duration(b)})"
         else:
             text = f"Answers take {a:.2g} ms against {b:.2g} ms for {other}"
-        return Reason(text, mine.source, gain)
-    return Reason(f"{mine.title}: {mine.because}; {other}: {theirs.because}", mine.source, gain)
+        return Reason(text, mine.source, gain, counted=True)
+    text = f"{mine.title}: {mine.because}; {other}: {theirs.because}"
+    return Reason(text, mine.source, gain, counted=True)
 
 
 def _against_today(f: Findings, best: Option, add) -> None:  # type: ignore[no-untyped-def]
@@ -283,7 +293,7 @@ def _physics_reasons(f: Findings, best: Option, add) -> None:  # type: ignore[no
     if best.placement == "hybrid":
         gpu = [s.stage for s in best.stages if s.hardware == "gpu"]
         cpu = [s.stage for s in best.stages if s.hardware == "cpu"]
-        text = f"{cpu[0]} is work for CPUs; only {gpu[0].lower()} gains from a GPU"
+        text = f"“{cpu[0]}” is work for CPUs; only “{gpu[0].lower()}” gains from a GPU"
         add("stages", Reason(text, "stage estimates", 0.3))
     if best.scale == "one_machine":
         what = (
@@ -321,7 +331,7 @@ def _against(f: Findings, options: list[Option]) -> Reason | None:
             loss = theirs.points - mine.points
             if loss > 0.005 and (worst is None or loss > worst[0]):
                 text = f"{mine.title}: {mine.because}. {rival.label}: {theirs.because}"
-                worst = (loss, Reason(text, mine.source, -loss))
+                worst = (loss, Reason(text, mine.source, -loss, counted=True))
     if worst is None:
         lowest = min(best.contributions, key=lambda c: c.points - c.weight)
         return Reason(
@@ -334,19 +344,32 @@ def _against(f: Findings, options: list[Option]) -> Reason | None:
 
 
 def _ruled_out(options: list[Option]) -> list[Veto]:
-    """Each veto once, for what it rules out."""
+    """Each veto once, named for what it rules out: a placement whole, terms, or one assignment."""
     seen: dict[tuple[str, str], Veto] = {}
     for o in sorted(options, key=lambda o: o.usd_per_month.likely):
         for v in o.vetoes:
-            what = PLACEMENT_LABELS[o.placement]
-            if v.field == "horizon_months" and o.acquisition == "buy" and "own" in v.reason:
-                what = "Buying"
-            elif v.field == "location":
-                what = "Renting"
-            elif v.field == "budget_usd_per_month":
-                what = o.label
+            what = _barred_thing(o, v, options)
             seen.setdefault((what, v.field), replace(v, rules_out=what))
     return list(seen.values())
+
+
+def _barred_thing(o: Option, v: Veto, options: list[Option]) -> str:
+    """What a veto rules out, in as few words as are true."""
+    if v.field == "location":
+        return "Renting"
+    if "own:" in v.reason:
+        return "Buying"
+    if "spot" in v.reason:
+        return "Spot"
+    if v.field == "budget_usd_per_month":
+        return o.label
+    of_it = [p for p in options if p.placement == o.placement]
+    if all(p.vetoes for p in of_it):
+        return PLACEMENT_LABELS[o.placement]
+    if o.placement != "hybrid":
+        return o.label
+    on_gpu = [s.stage.lower() for s in o.stages if s.hardware == "gpu"]
+    return f"A mix with {' and '.join(on_gpu)} on GPUs"
 
 
 def _flips(f: Findings) -> list[Flip]:

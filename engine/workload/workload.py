@@ -80,6 +80,13 @@ def fact(
 
 
 Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Quote = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9-]{2,40}:(on_demand|spot|dedicated|reserved_1y|reserved_3y)"
+        r":\d{1,6}(\.\d{1,6})?$"
+    ),
+]
 Timing = tuple[
     Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)],
     Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)],
@@ -392,6 +399,15 @@ class Workload(BaseModel):
     )
 
     # --- money and team
+    quotes: tuple[Quote, ...] = fact(
+        (),
+        "Your own quotes",
+        unit="hardware:terms:USD per unit and hour",
+        group="money",
+        help="A price you were offered, as hardware:terms:USD per GPU (or server) and hour, for "
+        "example b200-sxm-180gb:dedicated:1.64 or cpu-96-384:reserved_1y:2.10",
+        max_length=4,
+    )
     horizon_months: int = fact(
         12, "How long will this go on", unit="months", group="money", ge=1, le=60
     )
@@ -429,6 +445,14 @@ class Workload(BaseModel):
     @classmethod
     def _each_once(cls, symptoms: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
         return tuple(dict.fromkeys(symptoms))
+
+    @field_validator("quotes")
+    @classmethod
+    def _no_gift(cls, quotes: tuple[str, ...]) -> tuple[str, ...]:
+        for quote in quotes:
+            if float(quote.rsplit(":", 1)[1]) <= 0:
+                raise ValueError(f"{quote}: a price of 0 is no offer")
+        return quotes
 
     @model_validator(mode="after")
     def _together(self) -> Workload:
