@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.workload.workload import fields_for
-from pages.components import fields, shell
+from pages.components import fields, labels, shell
 
 GROUPS = [
     ("job", "What it is", ""),
@@ -30,5 +30,11 @@ with shell.page("Details of the job", ":material/tune:", path="pages/details.py"
             cells = st.grid(columns=2, min_column_width=280, gap="medium")
             for name in names:
                 with cells.container():
-                    fields.field(name)
+                    if name == "quotes":
+                        count = labels.count(len(workload.quotes), "quote of your own")
+                        shell.link(
+                            shell.PRICES[0], f"{count}: add or remove", icon=":material/sell:"
+                        )
+                    else:
+                        fields.field(name)
     fields.weights()

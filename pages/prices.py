@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import Offer
-from pages.components import catalogue, labels, shell
+from pages.components import catalogue, labels, quotes, shell
 from pages.components.answer import table
 
 COLUMNS = ("Provider", "Offer", "An hour", "Read", "Source")
@@ -53,3 +53,4 @@ with shell.page("Prices", ":material/sell:"):
         st.subheader("Shown, never ranked", anchor=False)
         st.caption("What articles and analysts quote, prices “from”, and what is outdated.")
         table([row(offer, today) for offer in quoted], "Prices that never rank", marked=True)
+    quotes.editor(sku, choices[sku])

@@ -87,7 +87,8 @@ def reasons(answer: Assessment) -> None:
 def _reason(reason: Reason, icon: str) -> None:
     with st.container(gap="xxsmall"):
         st.markdown(f"{icon} {plain(reason.text)}")
-        st.caption(f"{labels.points(reason.points)} points · {plain(reason.source)}")
+        counted = f"{labels.points(reason.points)} points · " if reason.counted else ""
+        st.caption(f"{counted}{plain(reason.source)}")
 
 
 def stages(answer: Assessment) -> None:

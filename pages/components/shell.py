@@ -44,15 +44,13 @@ START = ("app.py", "Start", ":material/home:")
 DETAILS = ("pages/details.py", "Details of the job", ":material/tune:")
 RECOMMENDATION = ("pages/recommendation.py", "Recommendation", ":material/verified:")
 COMPARE = ("pages/compare.py", "Compare", ":material/compare_arrows:")
-LIBRARY = [
-    ("pages/evidence.py", "Evidence", ":material/menu_book:"),
-    ("pages/prices.py", "Prices", ":material/sell:"),
-]
+EVIDENCE = ("pages/evidence.py", "Evidence", ":material/menu_book:")
+PRICES = ("pages/prices.py", "Prices", ":material/sell:")
 # The way through the app, for the links to the previous and the next page.
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {
     path: title
-    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, *LIBRARY]
+    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, EVIDENCE, PRICES]
     + [(path, title) for _, path, title in QUESTIONS]
 }
 
@@ -183,7 +181,7 @@ def page_of(name: str) -> str:
     for prefixes, (_, path, _) in zip(ASKED, QUESTIONS, strict=True):
         if name.startswith(prefixes):
             return path
-    return DETAILS[0]
+    return PRICES[0] if name == "quotes" else DETAILS[0]
 
 
 def share_address(of: Workload) -> str:
@@ -251,7 +249,7 @@ def _menu(now: Workload) -> None:
     for path, title, icon in (DETAILS, RECOMMENDATION, COMPARE):
         link(path, title, icon=icon, width="stretch")
     st.caption("What it rests on")
-    for path, title, icon in LIBRARY:
+    for path, title, icon in (EVIDENCE, PRICES):
         link(path, title, icon=icon, width="stretch")
 
 

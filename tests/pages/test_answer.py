@@ -46,7 +46,7 @@ def test_the_details_ask_only_what_can_change_the_answer(app: Open, kind: Kind) 
     wanted = {
         name
         for name in type(DEFAULT).model_fields
-        if applies(name, kind) and field_group(name) != "answer"
+        if applies(name, kind) and field_group(name) != "answer" and name != "quotes"
     }
     assert asked == wanted
 
@@ -85,7 +85,7 @@ def test_the_weights_move_the_score(app: Open, said: Said) -> None:
 def test_an_open_question_leads_to_the_page_that_asks_it() -> None:
     asked = {name: shell.page_of(name) for name in type(DEFAULT).model_fields}
     for name, path in asked.items():
-        in_question = path != shell.DETAILS[0]
+        in_question = path not in (shell.DETAILS[0], shell.PRICES[0])
         assert in_question == (field_group(name) == "answer"), name
 
 
@@ -115,6 +115,18 @@ def test_prices_name_their_provider_date_and_source(app: Open) -> None:
     assert list(cells.columns) == ["Provider", "Offer", "An hour", "Read", "Source"]
     assert (cells["Source"].str.len() > 0).all()
     assert cells["Read"].str.contains("202").all()
+
+
+def test_a_quote_of_ones_own_is_added_and_removed(app: Open, said: Said) -> None:
+    visit = app("pages/prices.py", kind="lora")
+    visit.number_input(key="quote_usd").set_value(1.25).run()
+    next(button for button in visit.button if "Add" in button.label).click().run()
+    assert not visit.exception
+    assert not visit.error
+    (quote,) = said(visit).quotes
+    assert quote.endswith(":on_demand:1.25")
+    next(button for button in visit.button if "Remove" in button.label).click().run()
+    assert said(visit).quotes == ()
 
 
 def test_a_price_of_an_article_is_shown_and_never_ranked() -> None:
