@@ -99,12 +99,12 @@ class Catalogue:
             )
         if not 0 <= gb_per_month < float("inf"):
             raise InputError(f"{gb_per_month} GB", where="egress_gb", right="0 or more")
-        total, below = 0.0, sum(p.likely for p in mine if p.unit == "GB per month")
+        # The tiers count what is left after the free part, as the cost engine does.
+        free = sum(p.likely for p in mine if p.unit == "GB per month")
+        left, total, below = max(gb_per_month - free, 0.0), 0.0, 0.0
         for limit, usd in sorted(tiers):
-            part = min(gb_per_month, limit) - below
-            if part > 0:
-                total += part * usd
-                below = min(gb_per_month, limit)
+            total += max(min(left, limit) - below, 0.0) * usd
+            below = limit
         return total
 
 
