@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from engine.errors import InputError
-from engine.workload.answers import Symptom
+from engine.workload.answers import Certainty, Symptom
 from engine.workload.workload import DEFAULT, Workload, parse
 
 VERSION = 1
@@ -30,19 +30,14 @@ MOST_NOTES = 20
 # written stays readable: take none away and give none a second meaning.
 ALIASES: dict[str, str] = {
     "bottleneck": "bound",
-    "bottleneck_sure": "b_sure",
     "time_shares": "shares",
     "symptoms": "seen",
-    "failure_mode": "failure",
-    "failure_mode_sure": "f_sure",
+    "failure_mode": "fail",
     "downtime": "away",
     "parallel_fraction": "p",
-    "parallel_fraction_sure": "p_sure",
     "gpu_speedup": "speedup",
-    "gpu_speedup_sure": "s_sure",
     "utilization_by": "by",
     "useful_hours_per_month": "hours",
-    "useful_hours_sure": "h_sure",
     "runs_per_month": "runs",
     "hours_per_run": "run_h",
     "hours_per_day": "day_h",
@@ -56,21 +51,30 @@ ALIASES: dict[str, str] = {
     "tokens_out": "tok_out",
     "items_per_run": "items",
     "working_set_gb": "set_gb",
-    "working_set_shardable": "set_splits",
+    "working_set_shardable": "splits",
     "precision": "math",
     "rate_per_s": "rate",
     "peak_factor": "peak",
     "cpu_ms_per_item": "cpu_ms",
-    "cpu_latency_ms": "cpu_lat_ms",
+    "cpu_latency_ms": "cpu_lat",
     "current": "now",
     "current_units": "units",
     "current_usd_per_month": "usd",
     "location": "where",
     "consistency": "reads",
-    "deadline_days": "due_days",
+    "deadline_days": "due",
     "horizon_months": "months",
     "budget_usd_per_month": "budget",
 }
+# How sure an answer is: each certainty lists the answers that have it, as `exact=p,h`.
+SURE: dict[str, str] = {
+    "b": "bottleneck_sure",
+    "f": "failure_mode_sure",
+    "p": "parallel_fraction_sure",
+    "s": "gpu_speedup_sure",
+    "h": "useful_hours_sure",
+}
+CERTAINTIES = frozenset(Certainty)
 # The six weights travel together: one parameter with six numbers, in the order of the criteria.
 WEIGHTS_KEY = "weights"
 WEIGHTS = tuple(name for name in Workload.model_fields if name.startswith("weight_"))
@@ -86,11 +90,14 @@ SYMPTOMS: dict[Symptom, str] = {
     Symptom.nodes_dont_help: "nodes",
     Symptom.network_wait: "net",
 }
+# The terms of a quote, after its hardware and before its price.
+TERMS = {"on_demand": "demand", "dedicated": "month", "reserved_1y": "1y", "reserved_3y": "3y"}
 FIELDS: dict[str, str] = {name: name for name in Workload.model_fields} | {
     short: name for name, short in ALIASES.items()
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,4})?", re.ASCII | re.IGNORECASE)
 _SEEN = {short: symptom for symptom, short in SYMPTOMS.items()}
+_TERMS = {short: terms for terms, short in TERMS.items()}
 _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 Given = str | Iterable[str]
@@ -113,11 +120,20 @@ class _Unusable(ValueError):
 
 def encode(workload: Workload) -> dict[str, str]:
     """The workload as query parameters, without percent-encoding; empty for the defaults."""
+    moved = [n for n in Workload.model_fields if getattr(workload, n) != getattr(DEFAULT, n)]
     changed = {
         ALIASES.get(name, name): _text(name, getattr(workload, name))
-        for name in Workload.model_fields
-        if name not in WEIGHTS and getattr(workload, name) != getattr(DEFAULT, name)
+        for name in moved
+        if name not in WEIGHTS and name not in SURE.values()
     }
+    for certainty in Certainty:
+        letters = [
+            letter
+            for letter, name in SURE.items()
+            if name in moved and getattr(workload, name) is certainty
+        ]
+        if letters:
+            changed[certainty.value] = ",".join(letters)
     if workload.weights != DEFAULT.weights:
         changed[WEIGHTS_KEY] = ",".join(map(str, workload.weights))
     return {VERSION_KEY: str(VERSION), **changed} if changed else {}
@@ -141,6 +157,8 @@ def decode(parameters: Mapping[str, Given]) -> tuple[Workload, list[LinkNote]]:
             _check_date(text, notes)
         elif key == WEIGHTS_KEY:
             _read_weights(text, values, notes)
+        elif key in CERTAINTIES:
+            _read_sure(key, text, values, notes)
         elif key not in FIELDS:
             unknown.append(str(key))
             continue
@@ -174,8 +192,8 @@ def query_string(workload: Workload, today: date | None = None) -> str:
     parameters = encode(workload)
     if today is not None:
         parameters[DATE_KEY] = today.isoformat()
-    # A comma may stand as it is in a query, and is a third as long.
-    return urlencode(parameters, safe=",")
+    # A comma and a colon may stand as they are in a query, and are a third as long.
+    return urlencode(parameters, safe=",:")
 
 
 def link(base_url: str, workload: Workload, today: date | None = None) -> str:
@@ -202,6 +220,8 @@ def _text(name: str, value: Any) -> str:
         return value.value
     if isinstance(value, int | float):
         return number_text(value)
+    if name == "quotes":
+        return ",".join(_with_terms(quote, TERMS) for quote in value)
     if isinstance(value, tuple):
         separator = "x" if name == "timings" else ","
         return ",".join(
@@ -211,6 +231,14 @@ def _text(name: str, value: Any) -> str:
             for item in value
         )
     return str(value)
+
+
+def _with_terms(quote: str, names: Mapping[str, str]) -> str:
+    """A quote (hardware:terms:price) with its terms under the other name, if they have one."""
+    parts = quote.split(":")
+    if len(parts) == 3:
+        parts[1] = names.get(parts[1], parts[1])
+    return ":".join(parts)
 
 
 def number_text(value: float) -> str:
@@ -238,6 +266,16 @@ def _read(name: str, text: str, values: dict[str, Any], notes: list[LinkNote]) -
         notes.append(LinkNote(name, f"“{echo(text)}” is left out: {right}"))
     else:
         values[name] = value
+
+
+def _read_sure(certainty: str, text: str, values: dict[str, Any], notes: list[LinkNote]) -> None:
+    """Read the answers of one certainty."""
+    for letter in text[:LONGEST].split(","):
+        if letter in SURE:
+            _read(SURE[letter], certainty, values, notes)
+        else:
+            message = f"“{echo(letter)}” is left out: it must be one of {', '.join(SURE)}"
+            notes.append(LinkNote(certainty, message))
 
 
 def _read_weights(text: str, values: dict[str, Any], notes: list[LinkNote]) -> None:
@@ -270,7 +308,7 @@ def _value(name: str, text: str) -> Any:
     if name == "timings":
         return tuple(_pair(part) for part in text.split(","))
     if name == "quotes":
-        return tuple(text.split(","))
+        return tuple(_with_terms(quote, _TERMS) for quote in text.split(","))
     if name == "symptoms":
         return tuple(_SEEN.get(part) or _choice(Symptom, part) for part in text.split(","))
     if isinstance(default, tuple):

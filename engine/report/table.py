@@ -350,7 +350,8 @@ def _answer(name: str, title: str, value: Any) -> Iterator[Row]:
             yield Row(section, item, likely=share, unit=unit, source="your answer")
     elif isinstance(value, tuple):
         for part in value:
-            yield Row(section, f"{title}: {words.choice(part)}", source="your answer")
+            text = words.choice(part) if isinstance(part, StrEnum) else part
+            yield Row(section, f"{title}: {text}", source="your answer")
     elif isinstance(value, bool):
         yield Row(section, f"{title}: {'yes' if value else 'no'}", source="your answer")
     elif isinstance(value, int | float):

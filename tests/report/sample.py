@@ -415,30 +415,36 @@ FULL: dict[str, Any] = {
     "monthly_variation": 0.35,
     "model_params_b": 671.5,
     "active_params_b": 37.25,
-    "train_tokens_b": 14800.5,
+    "train_tokens_b": 14800,
     "model_class": "recommender",
     "tokens_in": 128000,
     "tokens_out": 16384,
     "items_per_run": 250000000,
-    "working_set_gb": 12500.5,
+    "working_set_gb": 12500,
     "working_set_shardable": False,
-    "data_gb": 250000.5,
+    "data_gb": 250000,
     "precision": "fp64",
-    "rate_per_s": 115740.5,
+    "rate_per_s": 115740,
     "peak_factor": 12.5,
     "services": 1250,
     "cpu_ms_per_item": 12.75,
-    "latency_ms": 1250.5,
-    "cpu_latency_ms": 2250.5,
+    "latency_ms": 1250,
+    "cpu_latency_ms": 2250,
     "current": "gpu",
     "current_units": 1024,
-    "current_usd_per_month": 1250000.5,
+    "current_usd_per_month": 1250000,
     "location": "in_house",
     "rewrite": "impossible",
     "consistency": "eventual",
     "deadline_days": 182.5,
+    "quotes": (
+        "h100-sxm-80gb:on_demand:2.49",
+        "b200-sxm-180gb:reserved_3y:3.15",
+        "gb200-nvl72-186gb:dedicated:11.64",
+        "cpu-96-384:reserved_1y:2.105",
+    ),
     "horizon_months": 36,
-    "budget_usd_per_month": 2500000.5,
+    "budget_usd_per_month": 2500000,
     "team": "own_hardware",
     "weight_cost": 100,
     "weight_time": 100,
@@ -468,7 +474,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     values: dict[str, Any] = {}
     for name in Workload.model_fields:
         default = getattr(DEFAULT, name)
-        if name in ("time_shares", "symptoms", "timings", "name") or draw(st.booleans()):
+        if name in ("time_shares", "symptoms", "timings", "name", "quotes") or draw(st.booleans()):
             continue
         if isinstance(default, bool):
             values[name] = draw(st.booleans())
@@ -478,6 +484,14 @@ def workloads(draw: st.DrawFn) -> Workload:
             values[name] = draw(numbers(name))
     values["name"] = draw(st.text(max_size=80))
     values["symptoms"] = tuple(draw(st.lists(st.sampled_from(list(Symptom)), max_size=10)))
+    terms = ["on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y"]
+    quote = st.builds(
+        "{}:{}:{}".format,
+        st.text("abyz0189-", min_size=2, max_size=40),
+        st.sampled_from(terms),
+        st.sampled_from(["1", "999999", "0.000001", "2.50"]),
+    )
+    values["quotes"] = tuple(draw(st.lists(quote, max_size=4)))
     pair = st.tuples(*[st.floats(0, 1e6, exclude_min=True)] * 2)
     values["timings"] = tuple(draw(st.lists(pair, max_size=8)))
     shares = draw(st.lists(st.floats(0.001, 16.5), min_size=6, max_size=6))

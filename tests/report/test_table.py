@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.assessment import Assessment
 from engine.report.table import COLUMNS, Row, harmless, rows, to_csv, to_json, to_text, to_xlsx
 from engine.report.words import duration, interval, money, number, percent
-from engine.workload.workload import parse
+from engine.workload.workload import Workload, parse
 from tests.report.sample import FULL, NAME, assessment, without_extras
 
 LINK = "https://clusterfit.example.com/recommendation?v=1&kind=lora"
@@ -195,8 +195,8 @@ def test_points_stand_only_where_the_score_has_them() -> None:
 def test_every_answer_of_a_full_workload_has_its_row() -> None:
     full = replace(without_extras(), workload=parse(FULL), today=date(2026, 1, 2))
     answers = [row for row in rows(full) if row.section == "Answers"]
-    # 55 fields, of which shares, timings and symptoms take 6, 4 and 10 rows.
-    assert len(answers) == 52 + 6 + 4 + 10
+    # Shares, timings, symptoms and quotes take 6, 4, 10 and 4 rows, each other field one.
+    assert len(answers) == len(Workload.model_fields) - 4 + 6 + 4 + 10 + 4
 
 
 @pytest.mark.parametrize(
