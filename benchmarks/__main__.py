@@ -10,7 +10,7 @@ import benchmarks
 
 
 def main() -> int:
-    """Print the figures of each benchmark; a benchmark that fails is said and does not stop others."""
+    """Print the figures of each benchmark; one that fails is said and does not stop others."""
     names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__))
     wanted = sys.argv[1:]
     failed = 0

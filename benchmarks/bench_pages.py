@@ -36,7 +36,8 @@ def run() -> None:
     empty = AppTest.from_string("import streamlit as st\nst.write('A line of text')")
     print(f"  {'an empty page':24s} {_median_rerun(empty):7.1f} ms")
     link = encode(example("fraud-detection").workload)
-    for page in ["app.py", *sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("pages/*.py"))]:
+    pages = sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("pages/*.py"))
+    for page in ["app.py", *pages]:
         test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for key, value in link.items():
             test.query_params[key] = value
