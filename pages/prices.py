@@ -6,29 +6,22 @@ from datetime import date
 
 import streamlit as st
 
-from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import Offer
 from pages.components import catalogue, labels, quotes, shell
-from pages.components.answer import table
-
-COLUMNS = ("Provider", "Offer", "An hour", "Read", "Source")
 
 
-def row(offer: Offer, today: date) -> dict[str, str]:
-    """One offer; a price for a whole machine is shown per GPU where it has GPUs."""
+def show(offer: Offer, today: date) -> None:
+    """One offer; the price of a whole machine is shown per GPU where it has GPUs."""
     plain = labels.plain
-    price = labels.money(catalogue.usd_per_unit(offer))
-    terms = ACQUISITION_LABELS.get(offer.acquisition, offer.acquisition.replace("_", " "))
-    trust = f"{catalogue.KINDS[offer.kind]}, {offer.provenance.confidence} confidence"
-    cells = (
-        plain(offer.provider),
-        plain(f"{offer.sku}, {offer.region}"),
-        plain(f"{price} {terms}"),
-        f"{labels.day(offer.provenance.as_of)} "
-        + labels.aged(offer.freshness(today), offer.age_days(today)),
-        plain(f"{offer.provenance.source} ({trust})"),
-    )
-    return dict(zip(COLUMNS, cells, strict=True))
+    price = f"{labels.money(catalogue.usd_per_unit(offer))} an hour"
+    terms = catalogue.terms_label(offer.acquisition)
+    where = plain(f"{offer.provider}, {offer.sku}, {offer.region}")
+    kind = f"{catalogue.KINDS[offer.kind]}, {offer.provenance.confidence} confidence"
+    aged = labels.aged(offer.freshness(today), offer.age_days(today))
+    with st.container(gap="xxsmall"):
+        st.markdown(f"**{plain(price)}** {plain(terms)} · {where} · {aged}")
+        read = labels.day(offer.provenance.as_of)
+        st.caption(plain(f"{read}, {kind}: {offer.provenance.source}"))
 
 
 with shell.page("Prices", ":material/sell:"):
@@ -47,10 +40,11 @@ with shell.page("Prices", ":material/sell:"):
     today = date.today()
     ranked, quoted = catalogue.offers(sku, terms)
     st.subheader(f"{labels.count(len(ranked), 'price')}, cheapest first", anchor=False)
-    page = catalogue.paged(ranked, "prices_page")
-    table([row(offer, today) for offer in page], "Prices with their age and source", marked=True)
+    for offer in catalogue.paged(ranked, "prices_page"):
+        show(offer, today)
     if quoted:
         st.subheader("Shown, never ranked", anchor=False)
         st.caption("What articles and analysts quote, prices “from”, and what is outdated.")
-        table([row(offer, today) for offer in quoted], "Prices that never rank", marked=True)
+        for offer in quoted:
+            show(offer, today)
     quotes.editor(sku, choices[sku])

@@ -17,6 +17,7 @@ from pages.components import charts, labels, shell
 from pages.components.labels import plain
 
 SHOWN = 6  # options side by side
+WORTH_ASKING = 0.01  # chance from which an open question is shown
 
 
 def headline(answer: Assessment) -> None:
@@ -29,10 +30,16 @@ def headline(answer: Assessment) -> None:
     figures(answer)
     st.caption(
         f"A range holds in 8 of 10 cases; {answer.draws:,} cases were drawn over all that is "
-        f"uncertain. Worked out on {labels.day(answer.today)}."
+        f"uncertain. Worked out on {labels.day(answer.today)}. {plain(best_time(answer))}"
     )
     for warning in answer.warnings:
         st.warning(plain(warning), icon=":material/warning:")
+
+
+def best_time(answer: Assessment) -> str:
+    """What the figure of the time means, where its short name leaves that open."""
+    label = answer.best.time_label
+    return f"{label} {labels.value(answer.best.time)}. " if "," in label else ""
 
 
 def figures(answer: Assessment, columns: int = 4) -> None:
@@ -40,7 +47,7 @@ def figures(answer: Assessment, columns: int = 4) -> None:
     best = answer.best
     with st.grid(columns=columns, min_column_width=160):
         _tile("Cost a month", best.usd_per_month)
-        _tile(best.time_label, best.time)
+        _tile(best.time_label.partition(",")[0], best.time)
         for placement, share in answer.placement_probability[:1]:
             _figure(
                 f"{PLACEMENT_LABELS[placement]} is the best in",
@@ -116,7 +123,9 @@ def alternatives(answer: Assessment) -> None:
     st.subheader("The alternatives side by side", anchor=False)
     shown = rivals(answer)
     charts.cost_ranges(shown)
-    table([_alternative(option, answer.best) for option in shown], "The alternatives side by side")
+    rows = [_alternative(option) for option in shown]
+    rows[0] = {head: f"**{cell}**" for head, cell in rows[0].items()}
+    table(rows, "The alternatives side by side, the recommended one first", marked=True)
 
 
 def rivals(answer: Assessment) -> tuple[Option, ...]:
@@ -132,17 +141,15 @@ def rivals(answer: Assessment) -> tuple[Option, ...]:
     return (answer.best, *others[: SHOWN - 1])
 
 
-def _alternative(option: Option, best: Option) -> dict[str, str]:
-    chosen = ", recommended" if option.id == best.id else ""
-    kind = f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}{chosen}"
+def _alternative(option: Option) -> dict[str, str]:
+    kind = f"{PLACEMENT_LABELS[option.placement]}, {SCALE_LABELS[option.scale]}"
     cost = labels.money(option.usd_per_month.likely)
     interval = labels.interval(option.usd_per_month).removesuffix(" a month")
     return {
-        "Option": f"{option.label} ({kind})",
-        "Cost a month": f"{cost} ({interval})",
+        "Option": plain(f"{option.label} ({kind})"),
+        "Cost a month": plain(f"{cost} ({interval})"),
         "Time": labels.value(option.time),
         "Best in": labels.percent(option.probability_best),
-        "Points of 100": labels.score(option.score),
     }
 
 
@@ -169,9 +176,10 @@ def changes(answer: Assessment) -> None:
             st.caption(plain(f"No value within reason changes it: {', '.join(firm)}."))
     with right:
         st.subheader("Answer this next", anchor=False)
-        if not answer.next_questions:
+        telling = [q for q in answer.next_questions if q.chance_it_changes >= WORTH_ASKING]
+        if not telling:
             st.markdown("No open question would change it.")
-        for question in answer.next_questions[:3]:
+        for question in telling[:3]:
             shell.link(shell.page_of(question.field), f"**{plain(question.title)}**")
             st.caption(
                 f"Changes the answer in {labels.percent(question.chance_it_changes)} of cases; "

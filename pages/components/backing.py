@@ -6,7 +6,6 @@ import streamlit as st
 
 from engine.assessment import PLACEMENT_LABELS, Assessment
 from pages.components import labels
-from pages.components.answer import table
 from pages.components.labels import plain
 
 AGREES = {
@@ -19,19 +18,12 @@ AGREES = {
 def score(answer: Assessment) -> None:
     """How the points add up for the recommendation."""
     with st.expander("How the score adds up", icon=":material/functions:"):
-        table(
-            [
-                {
-                    "Criterion": part.title,
-                    "Weight × value": f"{labels.percent(part.weight)} × "
-                    f"{labels.number(part.value)}",
-                    "Points": labels.points(part.points),
-                    "Because": f"{part.because} ({part.source})",
-                }
-                for part in answer.best.contributions
-            ],
-            "The criteria with their weight, value and points",
-        )
+        for part in answer.best.contributions:
+            made_of = f"{labels.percent(part.weight)} × {labels.number(part.value)}"
+            item(
+                f"**{labels.points(part.points)}** {plain(part.title)} ({made_of})",
+                f"{part.because} ({part.source})",
+            )
         st.caption(f"The points add up to the score: {labels.score(answer.best.score)} of 100.")
 
 
@@ -59,18 +51,9 @@ def assumptions(answer: Assessment) -> None:
     open_ones = sum(not assumption.answered for assumption in answer.assumptions)
     title = f"Assumptions: {len(answer.assumptions)} inputs, {open_ones} not answered by you"
     with st.expander(title, icon=":material/fact_check:"):
-        table(
-            [
-                {
-                    "Input": item.title,
-                    "Likely": labels.value(item.estimate),
-                    "8 of 10 cases": labels.interval(item.estimate),
-                    "From": f"{item.source}, {item.certainty}",
-                }
-                for item in answer.assumptions
-            ],
-            "Every input with its range and its source",
-        )
+        for found in answer.assumptions:
+            figure = f"{labels.value(found.estimate)} ({labels.interval(found.estimate)})"
+            item(f"**{plain(found.title)}** {plain(figure)}", f"{found.source}, {found.certainty}")
 
 
 def prices(answer: Assessment) -> None:
@@ -104,3 +87,10 @@ def architecture(answer: Assessment) -> None:
             st.markdown(f"**{plain(remedy)}** {plain(why)}")
         if asked.diagram:
             st.code(asked.diagram, language=None, wrap_lines=True)
+
+
+def item(line: str, under: str) -> None:
+    """A line of Markdown with a text in small under it."""
+    with st.container(gap="xxsmall"):
+        st.markdown(line)
+        st.caption(plain(under))

@@ -38,7 +38,7 @@ def cost_ranges(options: tuple[Option, ...]) -> None:
             option.usd_per_month.low,
             option.usd_per_month.likely,
             option.usd_per_month.high,
-            f"{option.label} · {labels.money(option.usd_per_month.likely)}",
+            f"{labels.money(option.usd_per_month.likely)} · {option.label}",
         )
         for option in options
     )
@@ -67,7 +67,7 @@ def _cost_ranges(rows: tuple[tuple[Any, ...], ...]) -> dict[str, Any]:
         x=x, x2="high:Q"
     )
     ticks = base.mark_tick(thickness=4, size=18, yOffset=10).encode(x="likely:Q")
-    words = base.mark_text(align="left", dy=-10, fontSize=13, limit=420).encode(
+    words = base.mark_text(align="left", dy=-10, fontSize=13, limit=alt.ExprRef("width")).encode(
         x=alt.value(0), text="text:N", color=alt.value("gray")
     )
     chart = alt.layer(bars, ticks, words).properties(height=alt.Step(52))
