@@ -380,7 +380,8 @@ def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
 
 
 def _sellers(offers: list[Offer]) -> int:
-    return len({o.provider for o in offers})
+    """Providers that sell; an index of prices sells nothing."""
+    return len({o.provider for o in offers if o.kind != "aggregator"})
 
 
 def _without_superseded(offers: list[Offer], today: date) -> list[Offer]:
