@@ -17,7 +17,7 @@ from pages.components import charts, labels, shell
 from pages.components.labels import plain
 
 SHOWN = 6  # options side by side
-WORTH_ASKING = 0.01  # chance from which an open question is shown
+WORTH_ASKING = 0.01  # chance from which an open question is shown, if it is worth a dollar
 
 
 def headline(answer: Assessment) -> None:
@@ -32,8 +32,8 @@ def headline(answer: Assessment) -> None:
         f"A range holds in 8 of 10 cases; {answer.draws:,} cases were drawn over all that is "
         f"uncertain. Worked out on {labels.day(answer.today)}. {plain(best_time(answer))}"
     )
-    for warning in answer.warnings:
-        st.warning(plain(warning), icon=":material/warning:")
+    if answer.warnings:
+        st.warning("  \n".join(map(plain, answer.warnings)), icon=":material/warning:")
 
 
 def best_time(answer: Assessment) -> str:
@@ -158,25 +158,22 @@ def changes(answer: Assessment) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("What would change it", anchor=False)
-        table(
-            [
-                {
-                    "Answer": flip.title,
-                    "Now": labels.quantity(flip.now, flip.unit),
-                    "Turns at": labels.quantity(flip.at, flip.unit),
-                    "Then": flip.becomes,
-                }
-                for flip in answer.flips
-                if flip.at is not None
-            ],
-            "The nearest value of each answer at which the recommendation changes",
-        )
+        for flip in answer.flips:
+            if flip.at is not None:
+                now, at = (labels.quantity(x, flip.unit) for x in (flip.now, flip.at))
+                with st.container(gap="xxsmall"):
+                    st.markdown(f"**{plain(flip.title)}:** {plain(at)} instead of {plain(now)}")
+                    st.caption(plain(f"then {flip.becomes}"))
         firm = [flip.title for flip in answer.flips if flip.at is None]
         if firm:
             st.caption(plain(f"No value within reason changes it: {', '.join(firm)}."))
     with right:
         st.subheader("Answer this next", anchor=False)
-        telling = [q for q in answer.next_questions if q.chance_it_changes >= WORTH_ASKING]
+        telling = [
+            question
+            for question in answer.next_questions
+            if question.chance_it_changes >= WORTH_ASKING and question.worth_usd_per_month >= 1
+        ]
         if not telling:
             st.markdown("No open question would change it.")
         for question in telling[:3]:
