@@ -8,6 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 from pypdf import PdfReader
 
+from engine.report.link import query_string
+from engine.workload.examples import EXAMPLES
 from pages.components.shell import QUESTIONS
 
 New = Callable[..., Page]
@@ -47,27 +49,42 @@ def test_four_questions_to_the_report_and_the_link(
     expect(page.get_by_text(f"4 {PROGRESS}")).to_be_visible()
     settle_after(page, settle, lambda: page.get_by_role("link", name="Next:").click())
 
-    sentence = page.get_by_role("heading", level=1).inner_text()
     expect(page.get_by_text("Recommendation for Scoring 评分")).to_be_visible()
+    take_away(page, new_page(), settle, "评分")
+
+
+def test_a_worked_case_is_taken_away(page: Page, new_page: New, settle: Settle) -> None:
+    page.goto(f"/recommendation?{query_string(EXAMPLES['fraud-detection'].workload)}")
+    settle(page)
+    take_away(page, new_page(), settle, "Fraud")
+
+
+def take_away(page: Page, second: Page, settle: Settle, name: str) -> None:
+    """The files of an answer hold it, and its link shows it to a second visitor."""
+    sentence = page.get_by_role("heading", level=1).inner_text()
     with page.expect_download() as pdf:
         page.get_by_role("button", name="PDF").click()
     report = PdfReader(pdf.value.path())
     text = " ".join(" ".join(sheet.extract_text() for sheet in report.pages).split())
     assert len(report.pages) >= 2
-    assert "评分" in text
-    assert sentence.split(",")[0][:30] in text
+    assert name in text
+    assert " ".join(sentence.split())[:24] in text
     with page.expect_download() as csv:
         page.get_by_role("button", name="CSV").click()
-    assert Path(csv.value.path()).read_bytes().startswith(b"\xef\xbb\xbf")
+    table = Path(csv.value.path()).read_bytes()
+    assert table.startswith(b"\xef\xbb\xbf")
+    assert name in table.decode("utf-8-sig")
+    with page.expect_download() as xlsx:
+        page.get_by_role("button", name="XLSX").click()
+    assert Path(xlsx.value.path()).read_bytes().startswith(b"PK")
 
     page.get_by_role("button", name="Share").click()
     address = page.get_by_test_id("stCode").get_by_text("recommendation?").inner_text()
-    second = new_page()
     second.goto("".join(address.split()))
     settle(second)
-    assert second.get_by_role("heading", level=1).inner_text() == sentence
+    expect(second.get_by_role("heading", level=1)).to_have_text(sentence)
     figures = '[data-testid="stMetricValue"]'
-    assert second.locator(figures).all_inner_texts() == page.locator(figures).all_inner_texts()
+    expect(second.locator(figures)).to_have_text(page.locator(figures).all_inner_texts())
 
 
 def answer(page: Page, settle: Settle, position: int) -> None:
