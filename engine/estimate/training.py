@@ -1,0 +1,400 @@
+"""Time of one training step, analytic and vectorised: compute, communication, bubble, overheads.
+
+Every input is an array of one length (rows, plans or draws) or a scalar that broadcasts. The
+parameters are fitted to published runs by `engine/calibrate/training.py` and live in
+`data/calibration_training.csv`. Seconds, bytes, FLOP/s; sequences count in tokens.
+
+References
+----------
+[1] Narayanan et al. 2021, arXiv 2104.04473: pipeline bubble (p − 1)/(m·v), tensor parallelism.
+[2] Korthikanti et al. 2022, arXiv 2205.05198: sequence parallelism, selective recomputation.
+[3] Rajbhandari et al. 2020, arXiv 1910.02054: ZeRO volumes; FSDP gathers twice, reduces once.
+[4] Dao 2023, arXiv 2307.08691: flash attention does 2.5 times its forward work in backward.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.estimate.collectives import (
+    Array,
+    all_to_all_seconds,
+    gather_seconds,
+    overlapped,
+    slowest_of,
+)
+
+Parameters = Mapping[str, float]
+
+# Shares of the dense peak that large products reach: generation and width of the numbers.
+PEAK_CLASSES = (
+    "a100_16", "h100_16", "h100_8", "b200_16", "b200_8", "b200_4", "amd_8", "other_16", "other_8",
+)  # fmt: skip
+# Families of software: Megatron-type; PyTorch FSDP-type; Megatron-type before 2022; JAX.
+STACKS = ("tuned", "native", "legacy", "jax")
+TUNED, NATIVE, LEGACY, JAX = range(4)
+NODE = 8.0
+REFERENCE_YEAR = 2026.0
+
+
+@dataclass(slots=True)
+class StepInputs:
+    """What a step needs to know; one row a step."""
+
+    # The network, per layer where it says so.
+    layers: Array
+    hidden: Array
+    attention_weights: Array  # parameters of the attention projections of a layer
+    heads: Array
+    core_width: Array  # heads times mean of the query and value widths
+    kv_width: Array  # keys: KV heads times their width
+    attended: Array  # tokens of context a query attends to before the causal half
+    dense_weights: Array  # MLP parameters of a layer that every token passes through
+    expert_weights: Array  # parameters of one routed expert
+    experts: Array  # 0 for dense
+    routed: Array  # experts a token is sent to
+    params: Array  # all parameters
+    expert_params: Array  # those of routed experts
+    vocab: Array
+    # The job.
+    seq: Array
+    micro_batch: Array
+    micro_batches: Array
+    lora: Array  # 1: frozen weights with adapters
+    recompute: Array  # share of the forward products done again in backward
+    recompute_core: Array  # share of the attention core done again
+    flash: Array  # 1: fused attention
+    width: Array  # bytes of an element in the products
+    # The plan.
+    gpus: Array
+    tp: Array
+    pp: Array
+    vp: Array
+    cp: Array
+    ep: Array
+    dp: Array
+    full_shard: Array  # 1: weights sharded (ZeRO-3, FSDP); gathered for each micro-batch
+    gathers: Array  # gathers of the weights a micro-batch: 2, 1 when kept until backward
+    shard_ranks: Array  # ranks that share the optimizer state
+    # The hardware.
+    peak: Array
+    peak16: Array
+    peak_class: NDArray[np.int_]
+    hbm: Array
+    fast: Array  # bandwidth of the fast domain, one GPU, one direction, nominal
+    domain: Array
+    nic: Array  # bandwidth of the network, one GPU, one direction, nominal
+    # The software.
+    stack: NDArray[np.int_]
+    year: Array
+    offset: Array  # logarithm of the source's own level, 0 when it is not known
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of a step by where they go; `total` is their sum."""
+
+    compute: Array  # matrix products and elementwise work
+    recompute: Array
+    attention: Array
+    head: Array
+    launch: Array  # waiting for kernels to be launched
+    tensor_parallel: Array
+    context_parallel: Array
+    expert_parallel: Array
+    pipeline_transfer: Array
+    bubble: Array
+    data_parallel: Array  # what is not hidden
+    optimizer: Array
+    stragglers: Array
+    total: Array
+
+
+def step_time(r: StepInputs, p: Parameters) -> StepTime:
+    """Seconds of one optimizer step."""
+    level = _level(r, p)
+    tokens = r.micro_batch * r.seq / r.cp
+    forward = _products(r, p, tokens) + _elementwise(r, p, tokens)
+    passes = np.where(r.lora > 0, 2.0 + p["lora_extra"], 3.0)
+    compute = (forward * passes + _accumulation(r, p)) * level
+    again = forward * r.recompute * level
+    attention = _attention(r, p, tokens) * level
+    floor = _launch_floor(r, p) * (passes + r.recompute) / 3.0
+    launch = overlapped(compute + again + attention, floor, 4.0) - (compute + again + attention)
+    tensor = _tensor_parallel(r, p, tokens)
+    context = _context_parallel(r, p, tokens)
+    expert = _expert_parallel(r, p, tokens)
+    layer = compute + again + attention + launch + tensor + context + expert
+
+    per_stage = r.layers / r.pp
+    head = _head(r, p, tokens) * level * np.where(r.pp > 1, p["head_share"], 1.0)
+    transfer = _pipeline_transfer(r, p, tokens)
+    micro = layer * per_stage + head + transfer
+    sharded = _full_shard(r, p)
+    exposed = overlapped(micro, sharded, p["overlap_norm"]) - micro
+    m = r.micro_batches
+    bubble = (layer * per_stage + exposed) * (r.pp - 1) / r.vp
+    # Gradients of the last micro-batch travel while its backward pass still runs.
+    data = exposed * m + _gradient_exchange(r, p, micro)
+    optimizer = _optimizer(r, p) + p["iteration_ms"] / 1e3
+    busy = micro * m + bubble + data + optimizer
+    late = busy * p["straggler"] * slowest_of(r.gpus / NODE)
+    n = per_stage * m
+    return StepTime(
+        compute=compute * n,
+        recompute=again * n,
+        attention=attention * n,
+        head=head * m,
+        launch=launch * n,
+        tensor_parallel=tensor * n,
+        context_parallel=context * n,
+        expert_parallel=expert * n,
+        pipeline_transfer=transfer * m,
+        bubble=bubble,
+        data_parallel=data,
+        optimizer=np.asarray(optimizer + 0.0 * busy),
+        stragglers=late,
+        total=np.asarray(busy + late),
+    )
+
+
+def _by_stack(p: Parameters, name: str, stack: NDArray[np.int_]) -> Array:
+    """A parameter that differs between families of software."""
+    return np.asarray(np.array([p[f"{name}_{s}"] for s in STACKS])[stack])
+
+
+def _level(r: StepInputs, p: Parameters) -> Array:
+    """How much slower than the reference this software is: its family, its age, its source."""
+    age = np.clip(REFERENCE_YEAR - r.year, -0.6, 6.0)
+    moe = r.experts > 1
+    slope = np.where(moe, p["age_moe"], _by_stack(p, "age", r.stack))
+    level = np.log(_by_stack(p, "level", r.stack)) + np.where(moe, np.log(p["level_moe"]), 0.0)
+    return np.asarray(np.exp(level + slope * age + r.offset))
+
+
+def _products(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Seconds of a layer's matrix products for one micro-batch, one forward pass.
+
+    Time on the tensor cores plus time on memory; small products reach less of the peak.
+    """
+    efficiency = np.array([p[f"eff_{c}"] for c in PEAK_CLASSES])[r.peak_class]
+    rate = efficiency * r.peak
+    always = (r.attention_weights + r.dense_weights) / r.tp
+    # Widest to narrowest side of the products on one GPU.
+    side = np.sqrt(always / 3.0)
+    small = 1.0 + p["half_rows"] / tokens + p["half_side"] / side
+    seconds = 2.0 * tokens * always / rate * small
+    moved = always + tokens * (4.0 * r.hidden + 2.0 * always / r.hidden)
+    # Routed experts: rows that one expert sees, and all local experts' weights are read.
+    sent = tokens * r.routed / r.tp
+    local = np.maximum(r.experts, 1.0) / r.ep
+    rows = np.maximum(sent / local, 1.0)
+    few = 1.0 + p["half_rows_expert"] / rows
+    seconds = seconds + 2.0 * sent * r.expert_weights / rate * few
+    moved = moved + np.where(
+        r.experts > 1,
+        local * r.expert_weights + sent * (4.0 * r.hidden + 2.0 * r.expert_weights / r.hidden),
+        0.0,
+    )
+    return np.asarray(seconds + p["product_bytes"] * moved * r.width / r.hbm)
+
+
+def _elementwise(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Seconds of norms, residuals, activations, casts and routing; memory-bound, 16 bits."""
+    # Without sequence parallelism every rank of a tensor group does all of it [2].
+    spread = np.where(r.stack == LEGACY, 1.0, r.tp)
+    norms = p["norm_bytes"] * tokens * r.hidden / spread
+    wide = p["activation_bytes"] * tokens * (r.dense_weights / r.hidden) / r.tp
+    routed = p["route_bytes"] * tokens * r.routed * r.hidden / r.tp
+    casts = np.where(r.width < 2, p["cast_bytes"] * tokens * r.hidden / r.tp, 0.0)
+    return np.asarray((norms + wide + routed + casts) / r.hbm)
+
+
+def _accumulation(r: StepInputs, p: Parameters) -> Array:
+    """Seconds of adding a micro-batch's gradients of a layer to the fp32 sum: read and write."""
+    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / r.ep
+    keeps = (r.lora == 0) & (r.full_shard == 0)
+    return np.asarray(np.where(keeps, p["accumulate_bytes"] * held / r.hbm, 0.0))
+
+
+def _attention(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Seconds of a layer's attention core for one micro-batch, forward and backward, 16 bits.
+
+    Causal half for fused kernels. Before them both halves were computed, and the matrix of
+    scores went through memory.
+    """
+    share = np.where(
+        r.peak_class == 0,
+        p["core_a100"],
+        np.where(r.peak_class < 3, p["core_h100"], p["core_b200"]),
+    )
+    pairs = tokens * r.attended / r.tp
+    flops = 4.0 * pairs * r.core_width
+    fused = 0.5 * flops * (3.5 + r.recompute_core) / (share * r.peak16)
+    plain = flops * (3.0 + r.recompute_core) / (p["core_plain"] * r.peak16)
+    scores = p["score_bytes"] * pairs * r.heads * (3.0 + r.recompute_core) / r.hbm
+    return np.asarray(np.where(r.flash > 0, fused, plain + scores))
+
+
+def _head(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Seconds of the language-model head for one micro-batch, all passes, in 16 bits."""
+    rate = p["head_eff"] * r.peak16
+    logits = p["logit_bytes"] * tokens * r.vocab / r.tp / r.hbm
+    return np.asarray(6.0 * tokens * r.hidden * r.vocab / r.tp / rate + logits)
+
+
+def _launch_floor(r: StepInputs, p: Parameters) -> Array:
+    """Least seconds that a layer's kernels take to launch, forward and backward."""
+    moe = np.where(r.experts > 1, p["launch_moe_ms"], 0.0)
+    return np.asarray(3e-3 * (_by_stack(p, "launch_ms", r.stack) + moe))
+
+
+def _fast(r: StepInputs, p: Parameters) -> Array:
+    return np.asarray(r.fast * p["fast_share"])
+
+
+def _nic(r: StepInputs, p: Parameters) -> Array:
+    return np.asarray(r.nic * p["nic_share"])
+
+
+def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Exposed seconds of a layer's all-reduces: two forward, two backward [1, 2].
+
+    A reduce-scatter and an all-gather in sequence parallelism move the same.
+    """
+    calls = 4.0 + 2.0 * np.minimum(r.recompute, 1.0)
+    size = tokens * r.hidden * 2.0
+    seconds = 2.0 * gather_seconds(
+        size, r.tp, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
+    )
+    latency = p["tp_latency_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
+    exposed = np.where(r.stack == LEGACY, 1.0, p["tp_exposed"])
+    exposed = np.where(r.tp > r.domain, 1.0, exposed)
+    return np.asarray(np.where(r.tp > 1, calls * (exposed * seconds + latency), 0.0))
+
+
+def _context_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Exposed seconds of passing a layer's keys and values round the ring, there and back."""
+    size = 3.0 * tokens * 2.0 * r.kv_width * 2.0 / r.tp  # K and V there, with gradients back
+    wire = np.where(r.cp * r.tp <= r.domain, _fast(r, p), _nic(r, p))
+    return np.asarray(np.where(r.cp > 1, p["cp_exposed"] * size * (r.cp - 1.0) / wire, 0.0))
+
+
+def _expert_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Exposed seconds of a layer's all-to-alls: dispatch and combine, forward and backward."""
+    size = tokens * r.routed * r.hidden * 2.0 / r.tp
+    one = all_to_all_seconds(size, r.ep, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p))
+    calls = 4.0 + 2.0 * r.recompute
+    return np.asarray(np.where((r.experts > 1) & (r.ep > 1), p["ep_exposed"] * calls * one, 0.0))
+
+
+def _pipeline_transfer(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+    """Exposed seconds of passing a micro-batch on: every virtual stage, forward and backward."""
+    size = tokens * r.hidden * 2.0 / r.tp
+    wire = np.where(r.pp * r.tp * r.cp <= r.domain, _fast(r, p), _nic(r, p))
+    exposed = np.where(r.stack == LEGACY, 1.0, p["pp_exposed"])
+    return np.asarray(np.where(r.pp > 1, exposed * 2.0 * r.vp * size / wire, 0.0))
+
+
+def _groups(r: StepInputs) -> tuple[Array, Array]:
+    """Parameters that a GPU holds of what all share, and of its routed experts."""
+    shared = (r.params - r.expert_params) / (r.tp * r.pp)
+    experts = r.expert_params / (r.pp * np.maximum(r.ep, 1.0))
+    return np.asarray(shared), np.asarray(experts)
+
+
+def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array:
+    """Seconds of one all-gather of all parameters that a GPU works with."""
+    shared, experts = _groups(r)
+    link = {"fast": _fast(r, p), "domain": r.domain, "nic": _nic(r, p)}
+    one = gather_seconds(shared * bytes_per_parameter, r.dp * r.cp, r.tp, **link)
+    copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep, 1.0)), 1.0)
+    two = gather_seconds(experts * bytes_per_parameter, copies, np.maximum(r.ep, 1.0), **link)
+    return np.asarray(one + np.where(r.experts > 1, two, 0.0))
+
+
+def _full_shard(r: StepInputs, p: Parameters) -> Array:
+    """Seconds of the gathers and the reduction of one micro-batch when weights are sharded [3]."""
+    frozen = np.where(r.lora > 0, 2.0, 2.0 * r.gathers + p["reduce_bytes"])
+    seconds = _exchange(r, p, np.asarray(np.where(r.lora > 0, 2.0 * frozen, frozen)))
+    return np.asarray(np.where(r.full_shard > 0, seconds, 0.0))
+
+
+def _gradient_exchange(r: StepInputs, p: Parameters, micro: Array) -> Array:
+    """Exposed seconds of reducing the gradients and gathering the weights once a step."""
+    trained = np.where(r.lora > 0, 0.01, 1.0)
+    seconds = _exchange(r, p, np.asarray(trained * _by_stack(p, "grad_bytes", r.stack)))
+    window = np.where(r.stack == LEGACY, 0.0, p["grad_window"] * micro)
+    hidden = overlapped(window, seconds, 3.0) - window
+    return np.asarray(np.where(r.full_shard > 0, 0.0, hidden))
+
+
+def _optimizer(r: StepInputs, p: Parameters) -> Array:
+    """Seconds of the update of the parameters that this GPU owns; memory-bound."""
+    shared, experts = _groups(r)
+    owned = (shared + experts) / np.maximum(r.shard_ranks, 1.0)
+    return np.asarray(np.where(r.lora > 0, 0.0, p["optimizer_bytes"] * owned / r.hbm))
+
+
+# ---------------------------------------------------------------- the shipped calibration
+
+CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_training.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Fitted parameters, levels of known sources, widths of the intervals, with their source."""
+
+    parameters: Mapping[str, float]
+    offsets: Mapping[str, float]
+    widths: Mapping[str, float]
+    figures: Mapping[str, float]
+    newest_year: float
+    sources: tuple[str, ...]
+
+
+@cache
+def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
+    """The calibration file, checked.
+
+    Raises
+    ------
+    DataError : when a value is no number
+    """
+    found: dict[str, dict[str, float]] = {"parameter": {}, "offset": {}, "width": {}, "figure": {}}
+    with path.open(encoding="utf-8", newline="") as file:
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            try:
+                value = float(row["value"])
+            except (TypeError, ValueError):
+                raise DataError(
+                    "is no number", file=path, line=line, column="value", right="a number"
+                ) from None
+            kind, _, name = row["id"].partition(".")
+            found.setdefault(kind, {})[name] = value
+    return Calibration(
+        found["parameter"], found["offset"], found["width"], found["figure"],
+        found["figure"].get("newest_year", REFERENCE_YEAR),
+        ("published training runs, fitted in data/calibration_training.csv",),
+    )  # fmt: skip
+
+
+def interval_factors(*, moe: bool, known: bool, calibrated: bool) -> tuple[float, float]:
+    """Factors on the step time that bound its 80% interval.
+
+    known : whether the software's own level was measured; calibrated : whether the hardware has
+    rows in the calibration. Widths come from rows that were left out of the fit.
+    """
+    widths = shipped_calibration().widths
+    half = widths[f"{'moe' if moe else 'dense'}_{'known' if known else 'unseen'}"]
+    if not calibrated:
+        half = max(half, 0.1) * widths["uncalibrated_factor"]
+    return float(np.exp(-half)), float(np.exp(half))
