@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.workload.workload import fields_for
-from pages.components import fields, labels, shell
+from pages.components import fields, shell
 
 GROUPS = [
     ("job", "What it is", ""),
@@ -18,7 +18,7 @@ GROUPS = [
 ]
 
 with shell.page("Details of the job", ":material/tune:", path="pages/details.py") as workload:
-    st.markdown("Fill in what you know. Nothing here is required, and nothing here is idle.")
+    st.markdown("Fill in what you know: only what can change the answer is asked.")
     for group, title, hint in GROUPS:
         names = fields_for(workload.kind, group)
         if not names:
@@ -31,9 +31,9 @@ with shell.page("Details of the job", ":material/tune:", path="pages/details.py"
             for name in names:
                 with cells.container():
                     if name == "quotes":
-                        count = labels.count(len(workload.quotes), "quote of your own")
+                        count = len(workload.quotes) or "none yet"
                         shell.link(
-                            shell.PRICES[0], f"{count}: add or remove", icon=":material/sell:"
+                            shell.PRICES[0], f"Your own quotes: {count}", icon=":material/sell:"
                         )
                     else:
                         fields.field(name)

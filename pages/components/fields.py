@@ -52,10 +52,10 @@ def key_of(name: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """Title of a field with its unit."""
+    """Title of a field with its unit, where the title does not name it already."""
     unit = field_unit(name)
     title = str(Workload.model_fields[name].title)
-    return f"{title} · {unit}" if unit else title
+    return f"{title} · {unit}" if unit and unit.lower() not in title.lower() else title
 
 
 def choices_of(name: str) -> type[StrEnum] | None:

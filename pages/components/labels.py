@@ -99,8 +99,7 @@ def hours(amount: float) -> str:
 
 def count(amount: int, noun: str) -> str:
     """So many of something: 1 machine, 3 machines."""
-    head, of, rest = noun.partition(" of ")
-    return f"{amount:,} {head}{'' if amount == 1 else 's'}{of}{rest}"
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
 
 
 def article(number: str) -> str:

@@ -10,6 +10,7 @@ widget callbacks, which run before the page does, so that the menu already carri
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -18,13 +19,14 @@ from typing import Any
 
 import streamlit as st
 
+from engine.assess import assess
 from engine.assessment import Assessment
-from engine.errors import ClusterFitError
+from engine.errors import ClusterFitError, InputError
 from engine.report.link import decode, decode_query, encode, link_date, share_link
 from engine.workload.workload import DEFAULT, Workload, parse
 from pages.components import labels
 
-ROOT = Path(__file__).resolve().parents[2]
+LOG = logging.getLogger(__name__)
 
 # name of the question, path of its page, title in the menu
 QUESTIONS = [
@@ -158,8 +160,7 @@ def bind(key: str, value: Any) -> str:
 
 def link(path: str, label: str, *, to: Workload | None = None, **options: Any) -> None:
     """A link to a page that carries the whole state, as every link in the app must."""
-    if (ROOT / path).exists():
-        st.page_link(path, label=label, query_params=encode(to or workload()), **options)
+    st.page_link(path, label=label, query_params=encode(to or workload()), **options)
 
 
 def go(path: str, label: str) -> None:
@@ -198,9 +199,17 @@ def assessment(of: Workload) -> Assessment:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _assess(body: str, today: str) -> Assessment:
     # The answer is frozen through and through, so all sessions may share one object.
-    from engine.assess import assess
-
-    return assess(Workload.model_validate_json(body), today=date.fromisoformat(today))
+    try:
+        return assess(Workload.model_validate_json(body), today=date.fromisoformat(today))
+    except ClusterFitError:
+        raise
+    except (ValueError, ArithmeticError):
+        # A fault of ours, never the visitor's: it goes to the log, and the page stays whole.
+        LOG.exception("no answer for %s", body)
+        raise InputError(
+            "these answers together could not be worked out",
+            right="look for a figure that is far too small or too large",
+        ) from None
 
 
 def _words(error: ClusterFitError) -> str:
@@ -278,7 +287,7 @@ def _bar(now: Workload) -> None:
     with st.bottom, st.container(horizontal=True, wrap=False, vertical_alignment="center"):
         try:
             answer = assessment(now)
-        except (ClusterFitError, ImportError) as error:
+        except ClusterFitError as error:
             st.text(f"No recommendation yet: {error}")
             return
         best = answer.best
