@@ -24,17 +24,13 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
 
     answer = shell.assessment(workload)
     best = answer.best
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("What each failure asks for", anchor=False)
-        asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in curves.ASKS.items()}
-        chosen = FAILURE_LABELS[workload.failure_mode]
-        question_charts.remedies(asks, curves.REMEDIES, chosen)
-    with right:
-        figure = curves.failure_picture(workload, best.units, curves.fleet_usd_per_hour(answer))
-        st.subheader(figure.title, anchor=False)
-        question_charts.picture(figure)
-        st.caption(figure.message)
+    figure = curves.failure_picture(workload, best.units, curves.fleet_usd_per_hour(answer))
+    st.subheader(figure.title, anchor=False)
+    question_charts.picture(figure)
+    st.caption(labels.plain(figure.message))
+    st.subheader("What each failure asks for", anchor=False)
+    asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in curves.ASKS.items()}
+    question_charts.remedies(asks, curves.REMEDIES, FAILURE_LABELS[workload.failure_mode])
 
     st.subheader("Does it need a distributed system at all?", anchor=False)
     st.markdown(labels.plain(answer.architecture.verdict))

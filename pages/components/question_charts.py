@@ -27,7 +27,15 @@ def _x(title: str, **more: Any) -> dict[str, Any]:
 
 
 def _y(title: str, **more: Any) -> dict[str, Any]:
-    return {"field": "y", "type": "quantitative", "title": title, **more}
+    del title  # stands above the chart
+    return {"field": "y", "type": "quantitative", "title": None, **more}
+
+
+def _titled(spec: dict[str, Any], y_title: str) -> dict[str, Any]:
+    """The same with the title of the y axis above the chart, where it can be read."""
+    words = {"text": y_title, "anchor": "start", "fontSize": 12, "fontWeight": "normal",
+             "color": GREY, "offset": 12}  # fmt: skip
+    return {"title": words, "padding": {"right": 24}, **spec}
 
 
 def _points(points: Sequence[tuple[float, float]]) -> list[dict[str, Any]]:
@@ -36,7 +44,8 @@ def _points(points: Sequence[tuple[float, float]]) -> list[dict[str, Any]]:
 
 def _rules(marks: Sequence[tuple[float, str]], title: str = "", log: bool = False) -> list[Any]:
     """Vertical lines with their words at the top."""
-    data = [{"x": x, "text": text, "row": i} for i, (x, text) in enumerate(marks)]
+    # Words of a mark near the right edge of a percent axis stand to its left.
+    data = [{"x": x, "text": text, "right": not log and 75 < x <= 100} for x, text in marks]
     scale = {"scale": {"type": "log"}} if log else {}
     layers: list[dict[str, Any]] = [
         {
@@ -93,20 +102,22 @@ def time_shares(shares: Sequence[TimeShare]) -> None:
 def roofline(roofs: Sequence[Roof], band: tuple[float, float, float]) -> None:
     """Attainable rate over arithmetic intensity for each machine, with the job's own band."""
     xs = [10 ** (i / 10) for i in range(-20, 36)]
-    lines, ends = [], []
+    lines = []
     for roof in roofs:
         ys = roof.line(xs)
         lines += [
             {"x": x, "y": y, "name": roof.name, "hardware": roof.hardware}
             for x, y in zip(xs, ys, strict=True)
         ]
-        ends.append({"x": xs[-1], "y": ys[-1], "name": roof.name, "hardware": roof.hardware})
     log: dict[str, Any] = {"scale": {"type": "log"}, "axis": {"grid": False, "tickCount": 5}}
     x = _x("Arithmetic per byte of memory traffic, FLOP/byte", **log)
     y = _y("Attainable, GFLOP/s", **log)
     low, middle, high = band
+    names = [r.name for r in roofs]
+    legend = {"orient": "bottom", "title": None, "columns": 1, "labelLimit": 300}
+    by_name = {"field": "name", "type": "nominal", "sort": names, "legend": legend}
     spec = {
-        "height": HEIGHT,
+        "height": HEIGHT + 100,
         "layer": [
             {
                 "data": {"values": [{"x": low, "x2": high}]},
@@ -121,25 +132,21 @@ def roofline(roofs: Sequence[Roof], band: tuple[float, float, float]) -> None:
             {
                 "data": {"values": lines},
                 "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {"x": x, "y": y, "detail": {"field": "name"}, "color": PLACE},
-            },
-            {
-                "data": {"values": ends},
-                "mark": {"type": "text", "align": "right", "dy": -9, "fontSize": 12},
-                "encoding": {"x": x, "y": y, "text": {"field": "name"}, "color": PLACE},
+                "encoding": {"x": x, "y": y, "strokeDash": by_name, "color": PLACE},
             },
         ],
     }
     words = "; ".join(
         f"{r.name}: {r.peak_gflops:,.0f} GFLOP/s from {r.ridge:,.0f} FLOP/byte on" for r in roofs
     )
+    spec = _titled(spec, "Attainable, GFLOP/s")
     show(spec, f"Roofline. {words}. This kind of work does {low:g} to {high:g} FLOP a byte.")
 
 
 def picture(p: Picture) -> None:
     """A living figure of question 2."""
     scale: dict[str, Any] = {"type": "log"} if p.log_x else {}
-    axis = {"grid": False, "tickCount": 6, "format": "~g"}
+    axis = {"grid": False, "tickCount": 6, "format": "~r"}
     x = _x(p.x_title, axis=axis, scale=scale)
     y = _y(p.y_title, axis={"tickCount": 5, "format": "~s"})
     spec = {
@@ -153,7 +160,7 @@ def picture(p: Picture) -> None:
             *(_rules(p.marks, p.x_title, p.log_x) if p.marks else []),
         ],
     }
-    show(spec, f"{p.title}. {p.message}")
+    show(_titled(spec, p.y_title), f"{p.title}. {p.message}")
 
 
 def remedies(asks: Mapping[str, Sequence[str]], columns: Sequence[str], chosen: str) -> None:
@@ -169,9 +176,10 @@ def remedies(asks: Mapping[str, Sequence[str]], columns: Sequence[str], chosen: 
         "mark": {"type": "circle", "size": 220},
         "encoding": {
             "x": {"field": "remedy", "type": "nominal", "sort": list(columns), "title": None,
-                  "axis": {"orient": "top", "labelAngle": -30, "domain": False, "ticks": False}},
+                  "axis": {"orient": "top", "labelAngle": -90, "labelOverlap": False,
+                           "domain": False, "ticks": False}},
             "y": {"field": "mode", "type": "nominal", "sort": list(asks), "title": None,
-                  "axis": {"labelLimit": 230, "domain": False, "ticks": False, "grid": True}},
+                  "axis": {"labelLimit": 260, "domain": False, "ticks": False, "grid": True}},
             "opacity": {"condition": {"test": "datum.lit", "value": 1}, "value": 0.3},
         },
     }  # fmt: skip
@@ -187,7 +195,7 @@ def speedup(
     text: str,
 ) -> None:
     """Speed-up against machines: Amdahl with its range, the fitted law, the measured points."""
-    axis = {"grid": False, "tickCount": 6, "format": "~g"}
+    axis = {"grid": False, "tickCount": 6, "format": "~r"}
     x = _x("Machines", scale={"type": "log", "base": 2}, axis=axis)
     y = _y("Times as fast as one", scale={"type": "log", "base": 2}, axis=axis)
     layers: list[dict[str, Any]] = []
@@ -224,15 +232,15 @@ def speedup(
                 "encoding": {"x": x, "y": y},
             }
         )
-    show({"height": HEIGHT, "layer": layers}, text)
+    show(_titled({"height": HEIGHT, "layer": layers}, "Times as fast as one machine"), text)
 
 
 def crossover(c: CrossoverPicture, article_at: float, now: float) -> None:
     """Cost of the work on the GPU over that on the server, against the parallel fraction."""
-    axis = {"grid": False, "tickCount": 5, "format": "~g"}
+    axis = {"grid": False, "tickCount": 5, "format": "~r"}
     x = _x("Parallelizable fraction, %", scale={"domain": [0, 100]}, axis=axis)
     y = _y("Cost on the GPU, CPU server = 1", scale={"type": "log"},
-           axis={"tickCount": 4, "format": "~g"})  # fmt: skip
+           axis={"tickCount": 4, "format": "~r", "grid": False})  # fmt: skip
     points = [{"x": p * 100, "y": cost} for p, cost in c.points]
     marks = [(article_at * 100, "000: 70%"), (now * 100, "your answer")]
     if 0 < c.at < 1:
@@ -253,6 +261,7 @@ def crossover(c: CrossoverPicture, article_at: float, now: float) -> None:
             *_rules(marks),
         ],
     }
+    spec = _titled(spec, "Cost of the work on the GPU; on the CPU server it is 1")
     show(spec, f"Cost of the work on the GPU against the CPU server. {c.message}")
 
 
@@ -264,7 +273,11 @@ def ways(
     ends = [{"x": 100, "y": way.points[-1][1], "way": way.label} for way in found if way.points]
     axis = {"grid": False, "tickCount": 5}
     x = _x("Useful share of the hours, %", scale={"domain": [0, 100]}, axis=axis)
-    y = _y("USD for a useful hour", scale={"type": "log"}, axis={"tickCount": 5, "format": "$~r"})
+    y = _y(
+        "USD for a useful hour",
+        scale={"type": "log"},
+        axis={"tickCount": 5, "format": "$~r", "grid": False},
+    )
     colour = {"field": "way", "type": "nominal", "sort": [w.label for w in found],
               "legend": {"orient": "bottom", "title": None, "columns": 3}}  # fmt: skip
     spec = {
@@ -288,7 +301,7 @@ def ways(
             *_rules([(m * 100, t) for m, t in marks]),
         ],
     }
-    show(spec, text)
+    show(_titled(spec, "USD for a useful hour"), text)
 
 
 def demand(months: Sequence[float], level: float, text: str) -> None:
@@ -311,4 +324,4 @@ def demand(months: Sequence[float], level: float, text: str) -> None:
             },
         ],
     }
-    show(spec, text)
+    show(_titled(spec, "Demand, the mean month is 100"), text)
