@@ -54,7 +54,11 @@ def assess(
     best = int(ranked[:, 0].argmax())
     findings = Findings(place.context, day, evaluations, ranked[:, 0], best, place.notes)
     if draws:
-        findings.uncertainty, findings.worths = _uncertainty(place, evaluations, best, draws)
+        findings.uncertainty, findings.worths, findings.expected = _uncertainty(
+            place, evaluations, best, draws
+        )
+        findings.choose_expected()
+        best = findings.best
         findings.turns = _turns(place, evaluations, best)
         findings.worths += _choices(place, evaluations, best, catalogue, day)
     return explain(findings, _options(findings))
@@ -84,21 +88,22 @@ def _ranked(evaluations: list[Evaluation], x: Values, context: Context, weight: 
 
 def _uncertainty(
     place: Setting, evaluations: list[Evaluation], best: int, draws: int
-) -> tuple[Uncertainty, list[Worth]]:
-    """Probabilities, intervals and the worth of open questions from the same draws."""
+) -> tuple[Uncertainty, list[Worth], Array]:
+    """Probabilities, intervals, the worth of open questions and mean values from the same draws."""
     context = place.context
     x = context.inputs.draws(draws)
     drawn = [evaluate(e.spec, x, context) for e in evaluations]
     moved = context.workload.weights != DEFAULT.weights
     weight = dirichlet_weights(context.workload.weights, moved, draws)
-    ranked = _ranked(drawn, x, context, weight)
+    value = values(drawn, x, context)
+    ranked = scoring.ranking_scores(scoring.scores(value, weight), drawn)
     times = np.array([time_of(e) for e in drawn])
     groups = [_kind_of(e) for e in evaluations]
     worths = [
         worth_of_knowing(name, x[name], ranked, best, groups)
         for name in open_inputs(context.inputs, context)
     ]
-    return summarize(drawn, ranked, times), worths
+    return summarize(drawn, ranked, times), worths, np.asarray(value.mean(axis=2))
 
 
 def _turns(place: Setting, evaluations: list[Evaluation], best: int) -> list[Turn]:

@@ -325,7 +325,7 @@ def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
         per_call = gpu_floor_ms() / 1000
         return np.full_like(x["parallel_fraction"], 32 / per_call)
     if stage.work == "recommender":
-        return _recommendations_per_s(unit, x)
+        return _recommendations_per_s(unit, x, ctx)
     params = x["model_params_b"] if "model_params_b" in x else network_params(x)
     flops = jobs.encoder_flops(params, x.get("tokens_in", np.full_like(params, 128.0)))
     if unit.hardware == "cpu":
@@ -340,14 +340,12 @@ def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
     return np.asarray(rate * util * x["gpu_efficiency_factor"] / flops)
 
 
-def _recommendations_per_s(unit: Unit, x: Values) -> Array:
+def _recommendations_per_s(unit: Unit, x: Values, ctx: Context) -> Array:
     """Rankings per second of a recommender's dense net, from MLPerf's DLRM rates."""
     if unit.hardware == "cpu":
         rate = unit.vcpu / 2 * likely("recommender_per_core_s") * x["cpu_efficiency_factor"]
         return np.asarray(rate * likely("cpu_pool_target_utilization"))
-    acc = unit.accelerator
-    assert acc is not None
-    peak = (acc.bf16_tflops_dense or 1.0) / likely("reference_gpu_tflops")
+    peak = accelerator_speed(unit, ctx)
     rate = likely("recommender_per_h100_s") * peak * x["gpu_efficiency_factor"]
     return np.asarray(rate * likely("gpu_pool_target_utilization"))
 

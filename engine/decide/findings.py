@@ -39,10 +39,25 @@ class Findings:
     uncertainty: Uncertainty | None = None
     worths: list[Worth] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    expected: Array | None = None
     point_values: Array | None = None
 
+    def choose_expected(self) -> None:
+        """Rank by the expected score over the draws; what is barred at the point stays last.
+
+        The choice of the highest expected value is that of the least expected regret.
+        """
+        if self.expected is None:
+            return
+        weight = scoring.weights(self.context.workload)
+        barred = np.array([bool(e.vetoed[0]) for e in self.evaluations])
+        self.ranked = np.asarray(self.expected @ weight - scoring.VETO_DROP * barred)
+        self.best = int(self.ranked.argmax())
+
     def values(self) -> Array:
-        """Values of the criteria at the point, shape (candidates, 6)."""
+        """Values of the criteria, shape (candidates, 6): means of the draws, else the point's."""
+        if self.expected is not None:
+            return self.expected
         if self.point_values is None:
             x = self.context.inputs.point()
             self.point_values = values(self.evaluations, x, self.context)[:, :, 0]

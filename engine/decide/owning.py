@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.catalogue import Catalogue
+from engine.catalogue import Catalogue, Parameter
 from engine.cost.monthly import monthly_cost
 from engine.cost.ownership import Machine, Site, cheap, dear, machine_for, plan
 from engine.cost.parameters import likely
@@ -90,7 +90,7 @@ def _usd_per_machine_cached(
     key: int, machine: Machine, n: int, months: int, europe: bool, rent: float, end: str
 ) -> float | None:
     pick = {"cheap": cheap, "likely": likely, "dear": dear}[end]
-    capital = _CAPITAL[key].capital
+    capital = _CAPITAL[key]
     site = Site(
         power="pow-eu" if europe else "pow-us-com", colocation="colo-eu" if europe else "colo-us"
     )
@@ -107,7 +107,8 @@ def _usd_per_machine_cached(
     return float(flow.per_month) / n
 
 
-_CAPITAL: dict[int, Catalogue] = {}
+# Tables by identity, kept so that an identity is never given to another table.
+_CAPITAL: dict[int, dict[str, Parameter]] = {}
 
 
 def _usd_per_machine(
@@ -120,6 +121,7 @@ def _usd_per_machine(
     end: str,
 ) -> float | None:
     """USD a month for one of `n` machines; None when the horizon ends before delivery."""
-    _CAPITAL[id(catalogue)] = catalogue
+    capital = catalogue.capital
+    _CAPITAL[id(capital)] = capital
     europe = location is Location.eu
-    return _usd_per_machine_cached(id(catalogue), machine, n, months, europe, round(rent, 4), end)
+    return _usd_per_machine_cached(id(capital), machine, n, months, europe, round(rent, 4), end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import lru_cache
 
 from engine.catalogue import Catalogue, Offer, Provenance
 from engine.workload.workload import Workload
@@ -16,8 +17,29 @@ def with_quotes(
     """The catalogue with the workload's quotes, and what could not be used of them, in words."""
     if not workload.quotes:
         return catalogue, ()
+    return _with_quotes(_Same(catalogue), workload.quotes, today)
+
+
+class _Same:
+    """A catalogue as a cache key: the same object, not an equal one."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+
+    def __hash__(self) -> int:
+        return id(self.catalogue)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.catalogue is self.catalogue
+
+
+@lru_cache(maxsize=64)
+def _with_quotes(
+    key: _Same, quotes: tuple[str, ...], today: date
+) -> tuple[Catalogue, tuple[str, ...]]:
+    catalogue = key.catalogue
     offers, unknown = [], []
-    for quote in workload.quotes:
+    for quote in quotes:
         offer = _offer(catalogue, quote, today)
         if offer is None:
             name = quote.split(":")[0]
