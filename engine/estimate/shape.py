@@ -40,6 +40,8 @@ class ModelShape:
     # Sliding-window layers among kv_layers and their window in tokens.
     window_layers: int = 0
     window_tokens: int = 0
+    # Keys and values of all layers together, elements a token, where layers differ (0: they don't).
+    kv_width_total: float = 0.0
     # MLA: compressed KV width (kv_lora_rank + rope head dim) cached per token and layer.
     mla_cache_width: int = 0
     # Mixture of experts.

@@ -1,0 +1,261 @@
+"""From a model's `config.json`, or from its size alone, to the shape that the estimates read.
+
+Counts are those of the logical model, each parameter once: precision and quantization change the
+bytes, not the count. Where a count does not follow the architecture's own definition the shape
+says "approximate" and why.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ImportFileError, InputError
+from engine.estimate.architectures import decoder, other
+from engine.estimate.architectures.reading import Config
+from engine.estimate.architectures.specs import BERT_LIKE, SPECS
+from engine.estimate.shape import ModelShape
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+LARGEST_BYTES = 5_000_000
+NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+ADVICE = "the config.json that lies beside the model's weights"
+
+
+def shape_from_text(text: bytes | str, name: str = "") -> ModelShape:
+    """The shape of a `config.json` as uploaded.
+
+    Raises
+    ------
+    ImportFileError : with what is wrong, where, and what would be right
+    """
+    return shape_from_config(_json(text, name), name)
+
+
+def shape_from_config(data: Any, name: str = "") -> ModelShape:
+    """The shape of a parsed `config.json`.
+
+    Raises
+    ------
+    ImportFileError : when it is no model's configuration or states too little
+    """
+    if isinstance(data, list):
+        if len(data) != 1:
+            raise _error(f"is a list of {len(data)} things", name, ADVICE)
+        data = data[0]
+    if not isinstance(data, dict):
+        raise _error("is no configuration", name, ADVICE)
+    _refuse_lookalikes(data, name)
+    config = Config(_unified(data), name)
+    return _counted(config)
+
+
+def _json(text: bytes | str, name: str) -> Any:
+    if isinstance(text, bytes):
+        if len(text) > LARGEST_BYTES:
+            raise _error(f"has {len(text):,} bytes", name, "a config.json of a few kB")
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise _error("is no text", name, ADVICE) from None
+    text = text.removeprefix("\ufeff").strip()
+    if not text:
+        raise _error("is empty", name, ADVICE)
+    if text.startswith("version https://git-lfs"):
+        raise _error(
+            "is a Git LFS pointer, not the file itself", name, "fetch it with `git lfs pull`"
+        )
+    if re.fullmatch(r"[./\w-]+", text) and "/" in text:
+        raise _error("is a link stored as text", name, "the file that it points to")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        hint = "JSON knows no comments" if re.search(r"^\s*(//|#)", text, re.M) else ""
+        hint = hint or ("a comma stands before a closing bracket" if re.search(
+            r",\s*[}\]]", text) else getattr(error, "msg", "it is nested too deep"))  # fmt: skip
+        raise _error(f"is no valid JSON (line {line}: {hint})", name, ADVICE) from None
+
+
+def _error(wrong: str, name: str, right: str) -> ImportFileError:
+    return ImportFileError(wrong, where=name or "config.json", right=right)
+
+
+def _refuse_lookalikes(data: dict[str, Any], name: str) -> None:
+    """Files that people bring by mistake."""
+    if not data:
+        raise _error("is an empty object", name, ADVICE)
+    if "peft_type" in data or "lora_alpha" in data:
+        base = str(data.get("base_model_name_or_path") or "the base model")[:80]
+        raise _error("describes an adapter, not a model", name, f"the config.json of {base}")
+    if ("bos_token_id" in data or "eos_token_id" in data) and not any(
+        k in data
+        for k in ("hidden_size", "d_model", "n_embd", "dim", "n_embed", "text_config", "num_layers")
+    ):
+        raise _error("is a generation_config.json: it states no sizes", name, ADVICE)
+
+
+def _unified(data: dict[str, Any]) -> dict[str, Any]:
+    """Native names of Meta's params.json and DeepSeek's own code as the usual ones."""
+    if "dim" in data and "n_layers" in data and "hidden_size" not in data:
+        if "kv_lora_rank" in data or "n_routed_experts" in data:
+            return _deepseek_native(data)
+        return _meta_params(data)
+    return data
+
+
+def _meta_params(data: dict[str, Any]) -> dict[str, Any]:
+    dim = int(data["dim"])
+    ffn = int(8 * dim / 3)
+    if data.get("ffn_dim_multiplier"):
+        ffn = int(ffn * float(data["ffn_dim_multiplier"]))
+    multiple = int(data.get("multiple_of") or 256)
+    vocab = data.get("vocab_size")
+    return {
+        "model_type": "llama", "hidden_size": dim, "num_hidden_layers": data["n_layers"],
+        "num_attention_heads": data["n_heads"],
+        "num_key_value_heads": data.get("n_kv_heads") or data["n_heads"],
+        "intermediate_size": multiple * math.ceil(ffn / multiple),
+        "vocab_size": vocab if isinstance(vocab, int) and vocab > 0 else 32_000,
+        "tie_word_embeddings": False,
+    }  # fmt: skip
+
+
+def _deepseek_native(data: dict[str, Any]) -> dict[str, Any]:
+    names = {
+        "hidden_size": "dim", "intermediate_size": "inter_dim", "moe_intermediate_size":
+        "moe_inter_dim", "num_hidden_layers": "n_layers", "first_k_dense_replace":
+        "n_dense_layers", "num_attention_heads": "n_heads", "n_routed_experts": "n_routed_experts",
+        "n_shared_experts": "n_shared_experts", "num_experts_per_tok": "n_activated_experts",
+        "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_nope_head_dim":
+        "qk_nope_head_dim", "qk_rope_head_dim": "qk_rope_head_dim", "v_head_dim": "v_head_dim",
+        "vocab_size": "vocab_size",
+    }  # fmt: skip
+    found = {new: data[old] for new, old in names.items() if old in data}
+    # The native code keeps the routers' correction biases as parameters.
+    return {**found, "model_type": "deepseek_v3", "tie_word_embeddings": False,
+            "router_correction": True}  # fmt: skip
+
+
+def _counted(config: Config) -> ModelShape:
+    """Dispatch by the kind of model; unknown ones are read like Llama, and it is said."""
+    kind = config.model_type
+    special = other.READERS.get(kind)
+    if special is not None and not any(isinstance(config.raw.get(k), dict) for k in NESTED):
+        return special(config)
+    if kind in BERT_LIKE or (not kind and config.has("type_vocab_size")):
+        return other.bert(config)
+    if not kind and config.has("down_block_types"):
+        return other.unet(config)
+    for key in NESTED:
+        inner = config.raw.get(key)
+        if isinstance(inner, dict):
+            return other.vision_language(config, inner, key)
+    if kind in SPECS:
+        return decoder.shape(config, SPECS[kind], exact=True, why="")
+    why = f"the architecture {kind or 'of this file'!r} is not known here: it is read like Llama"
+    return decoder.shape(config, SPECS["llama"], exact=False, why=why)
+
+
+# --- from a size alone
+
+
+@lru_cache(maxsize=1)
+def _published() -> list[dict[str, str]]:
+    with (DATA / "model_sizes.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def shape_from_size(params_b: float, active_params_b: float | None = None) -> ModelShape:
+    """A usual shape for a size: widths between the published models of `model_sizes.csv`.
+
+    params_b, active_params_b : billions of parameters; active below total means experts
+
+    Raises
+    ------
+    InputError : for a size that is not positive, or more active than total
+    """
+    for field, value in (("params_b", params_b), ("active_params_b", active_params_b)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise InputError(f"{value} can't be used", where=field, right="above 0")
+    active = active_params_b or params_b
+    if active > params_b:
+        raise InputError(f"{active:g} is more than the whole", where="active_params_b",
+                         right=f"at most {params_b:g}")  # fmt: skip
+    rows = sorted((r for r in _published() if not float(r["experts"])),
+                  key=lambda r: float(r["params_b"]))  # fmt: skip
+    size = np.log([float(r["params_b"]) for r in rows])
+
+    def between(column: str) -> float:
+        return float(np.exp(np.interp(math.log(active), size,
+                                      np.log([float(r[column]) for r in rows]))))  # fmt: skip
+
+    layers = max(round(between("layers")), 1)
+    if active < math.exp(size[0]) or active > math.exp(size[-1]):
+        edge = rows[0] if active < math.exp(size[0]) else rows[-1]
+        scale = (active / float(edge["params_b"])) ** (1 / 3)
+        layers = max(round(float(edge["layers"]) * scale), 1)
+    vocab = 128_000
+    head_dim = 128
+    per_layer = (active * 1e9) / layers
+    hidden = max(round(math.sqrt(per_layer / 12.5) / head_dim), 1) * head_dim
+    heads = max(hidden // head_dim, 1)
+    kv = max(heads // 8, 1) if heads >= 8 else heads
+    attention = hidden * head_dim * (2 * heads + 2 * kv)
+    ffn = max(int((per_layer - attention - 2 * vocab * hidden / layers) / (3 * hidden)), hidden)
+    experts = 0 if active == params_b else 64
+    return ModelShape(
+        name=f"{params_b:g}B", total_params=params_b * 1e9, active_params=active * 1e9,
+        embedding_params=float(2 * vocab * hidden), layers=layers, hidden=hidden, heads=heads,
+        kv_heads=kv, head_dim=head_dim, ffn=ffn, vocab=vocab,
+        experts=experts, experts_per_token=8 if experts else 0, expert_ffn=ffn // 8 if experts else
+        0, exact=False, why_approximate="made from the size alone, between published shapes",
+    )  # fmt: skip
+
+
+# --- the cache of keys and values
+
+
+def kv_cache_bytes_per_token(shape: ModelShape, kv_bytes: float = 2) -> float:
+    """Bytes a token adds to the cache while every layer still grows."""
+    layers = shape.layers if shape.kv_layers is None else shape.kv_layers
+    if shape.attention == "none":
+        return 0.0
+    if shape.attention == "mla":
+        return layers * shape.mla_cache_width * kv_bytes
+    if shape.kv_width_total:
+        return shape.kv_width_total * kv_bytes
+    return 2.0 * layers * shape.kv_heads * shape.head_dim * kv_bytes
+
+
+def kv_cache_bytes(shape: ModelShape, tokens: float, kv_bytes: float = 2) -> float:
+    """Bytes of the cache of one sequence of this length; windowed layers stop at their window."""
+    layers = shape.layers if shape.kv_layers is None else shape.kv_layers
+    whole = kv_cache_bytes_per_token(shape, kv_bytes)
+    state = shape.state_layers * shape.state_bytes_per_layer
+    if not layers or not shape.window_layers:
+        return whole * tokens + state
+    each = whole / layers
+    full = (layers - shape.window_layers) * each * tokens
+    return full + shape.window_layers * each * min(tokens, shape.window_tokens) + state
+
+
+def shape_json(shape: ModelShape) -> dict[str, Any]:
+    """The shape as the shell prints it."""
+    return {
+        "total_params": round(shape.total_params),
+        "active_params": round(shape.active_params),
+        "embedding_params": round(shape.embedding_params),
+        "exact": shape.exact,
+        "why_approximate": shape.why_approximate,
+        "kv_bytes_per_token_16bit": kv_cache_bytes_per_token(shape),
+        "shape": asdict(shape),
+    }
