@@ -15,6 +15,7 @@ NEEDED = (
     "price_grey_after_days",
     "price_warn_after_days",
     "price_outlier_factor",
+    "price_low_outlier_factor",
     "price_sibling_factor",
 )
 

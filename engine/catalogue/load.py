@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -10,12 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from engine.catalogue import checks, offer_checks
+from engine.catalogue import checks, egress, hardware_checks, offer_checks
 from engine.catalogue.limits import NEEDED
 from engine.catalogue.models import (
     Accelerator,
     Claim,
     CpuServer,
+    EgressTier,
     Network,
     Offer,
     Parameter,
@@ -54,7 +54,13 @@ class Catalogue:
             and (acquisition is None or o.acquisition == acquisition)
             and (o.rankable or not rankable_only)
         ]
-        return sorted(found, key=lambda o: o.usd_per_gpu_hour or 0.0)
+        # A quote may state the price of the instance alone.
+        return sorted(
+            found,
+            key=lambda o: (
+                o.usd_per_gpu_hour or o.usd_per_instance_hour / max(o.gpus_per_instance, 1)
+            ),
+        )
 
     def cpu_offers(
         self, min_vcpu: float = 0, min_memory_gb: float = 0, acquisition: str = "on_demand"
@@ -75,6 +81,10 @@ class Catalogue:
         """The same catalogue with the user's own quotes beside its offers."""
         return replace(self, offers=(*self.offers, *quotes))
 
+    def egress_tiers(self, provider: str) -> tuple[EgressTier, ...]:
+        """Prices of a provider's traffic to the internet by amount; empty when none is known."""
+        return egress.tiers(self.running, provider)
+
     def egress_usd(self, provider: str, gb_per_month: float) -> float:
         """US dollars a month for traffic to the internet: each GB at the price of its tier.
 
@@ -84,13 +94,7 @@ class Catalogue:
         ------
         InputError : no price is known, which is not the same as free; or not an amount
         """
-        name = provider.strip().lower()
-        mine = [
-            p
-            for p in self.running.values()
-            if p.category == "egress" and p.provider.lower() == name
-        ]
-        tiers = [(up_to_gb(p.description), p.likely) for p in mine if p.unit == "usd per GB"]
+        tiers = self.egress_tiers(provider)
         if not tiers:
             raise InputError(
                 f"no price of outgoing traffic is known for {provider!r}",
@@ -100,18 +104,8 @@ class Catalogue:
         if not 0 <= gb_per_month < float("inf"):
             raise InputError(f"{gb_per_month} GB", where="egress_gb", right="0 or more")
         # The tiers count what is left after the free part, as the cost engine does.
-        free = sum(p.likely for p in mine if p.unit == "GB per month")
-        left, total, below = max(gb_per_month - free, 0.0), 0.0, 0.0
-        for limit, usd in sorted(tiers):
-            total += max(min(left, limit) - below, 0.0) * usd
-            below = limit
-        return total
-
-
-def up_to_gb(description: str) -> float:
-    """Upper end of an egress tier named in words; infinity for the last one."""
-    found = re.search(r"up to ([\d.]+) ?GB", description)
-    return float(found.group(1)) if found else float("inf")
+        paid = gb_per_month - egress.free_gb(self.running, provider)
+        return egress.monthly_usd(tiers, max(paid, 0.0))
 
 
 @dataclass(slots=True)
@@ -164,16 +158,17 @@ class _Loading:
 def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
     loading = _Loading(folder, today)
     accelerators = loading.table("accelerators.csv", Accelerator, "sku", checks.accelerator)
-    servers = loading.table("cpu_servers.csv", CpuServer, "id")
-    networks = loading.table("networks.csv", Network, "id")
+    servers = loading.table("cpu_servers.csv", CpuServer, "id", hardware_checks.server)
+    networks = loading.table("networks.csv", Network, "id", hardware_checks.network)
     offers = loading.table("offers.csv", Offer, None, offer_checks.instance_price)
+    running = loading.table("running_costs.csv", Parameter, "id", checks.ordered)
     catalogue = Catalogue(
         accelerators={a.sku: a for _, a in accelerators},
         cpu_servers={s.id: s for _, s in servers},
         networks={n.id: n for _, n in networks},
         offers=tuple(o for _, o in offers),
         capital=_named(loading, "capital.csv"),
-        running=_named(loading, "running_costs.csv"),
+        running={p.id: p for _, p in running},
         parameters=_named(loading, "parameters.csv"),
         claims={c.id: c for _, c in loading.table("claims.csv", Claim, "id")},
     )
@@ -191,12 +186,20 @@ def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
                 )
             )
     loading.faults += [
+        *hardware_checks.generation(accelerators, folder / "accelerators.csv"),
+        *egress.ladder(running, folder / "running_costs.csv"),
         *offer_checks.known(offers, catalogue.accelerators, catalogue.cpu_servers, file),
         *offer_checks.twice(offers, file),
+        *offer_checks.stale(offers, file),
     ]
     if all(name in numbers for name in NEEDED):
         loading.faults += [
-            *offer_checks.outliers(offers, file, numbers["price_outlier_factor"].likely),
+            *offer_checks.outliers(
+                offers,
+                file,
+                numbers["price_outlier_factor"].likely,
+                numbers["price_low_outlier_factor"].likely,
+            ),
             *offer_checks.siblings(offers, file, numbers["price_sibling_factor"].likely),
         ]
     return catalogue, loading.faults

@@ -27,12 +27,13 @@ OfferKind = Literal[
     "list", "observed", "aggregator", "analyst", "derived", "seed", "from", "superseded", "quote"
 ]
 Freshness = Literal["fresh", "grey", "warn"]
+NetworkLayer = Literal["scale-up", "scale-out"]
 # Prices of these kinds may be chosen; the articles', analysts', "from" and old ones are shown only.
 RANKABLE = frozenset({"list", "observed", "derived", "aggregator", "quote"})
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(gt=0, le=1_000_000)]
 Year = Annotated[int, Field(ge=2000, le=2100)]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -118,7 +119,7 @@ class Network(Row):
 
     id: Text
     name: Text
-    layer: Text
+    layer: NetworkLayer
     link_gbit_per_s: Positive | None = None
     nominal_gb_per_s_per_direction_per_link: Positive | None = None
     links_per_node: Positive | None = None
@@ -148,7 +149,7 @@ class Offer(Row):
     sku: Text
     accelerator_sku: str | None = None
     cpu_server_id: str | None = None
-    gpus_per_instance: Annotated[int, Field(ge=0)] = 0
+    gpus_per_instance: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     vcpu: Positive | None = None
     memory_gb: Positive | None = None
     region: str = "any"
@@ -178,7 +179,7 @@ class Offer(Row):
 
 
 class Parameter(Row):
-    """A named number with its range (80%) and unit."""
+    """A named number with its range (80%) and unit; a traffic price with the end of its tier."""
 
     id: Text
     category: str = ""
@@ -187,10 +188,20 @@ class Parameter(Row):
     likely: Annotated[float, Field(allow_inf_nan=False)]
     high: Annotated[float, Field(allow_inf_nan=False)]
     unit: Text
+    tier_up_to_gb: Positive | None = None
     provider: str = ""
     region: str = ""
     kind: str = ""
     notes: str = ""
+    provenance: Provenance
+
+
+class EgressTier(Row):
+    """Outgoing traffic of a month up to an amount in GB (infinity for the last tier), per GB."""
+
+    provider: Text
+    up_to_gb: Annotated[float, Field(gt=0, allow_inf_nan=True)]
+    usd_per_gb: NotNegative
     provenance: Provenance
 
 

@@ -10,6 +10,10 @@ from engine.catalogue.models import Accelerator, CpuServer, Offer
 from engine.errors import DataError
 
 Numbered = Sequence[tuple[int, Offer]]
+# GB against GiB.
+MEMORY_ROUNDING = 0.08
+# The same figure, apart from rounding.
+SAME_PRICE = 0.001
 
 
 def instance_price(offer: Offer, file: Path, line: int) -> list[DataError]:
@@ -72,6 +76,18 @@ def known(
                 column="vcpu",
                 right=f"{server.vcpu:g}",
             )
+        elif (
+            offer.memory_gb is not None
+            and server.memory_gb is not None
+            and not abs(offer.memory_gb / server.memory_gb - 1) <= MEMORY_ROUNDING
+        ):
+            yield DataError(
+                f"{offer.memory_gb:g} GB, and {server.id} has {server.memory_gb:g}",
+                file=file,
+                line=line,
+                column="memory_gb",
+                right=f"{server.memory_gb:g}",
+            )
 
 
 def twice(offers: Numbered, file: Path) -> Iterator[DataError]:
@@ -92,10 +108,35 @@ def twice(offers: Numbered, file: Path) -> Iterator[DataError]:
         seen.setdefault(key, line)
 
 
-def outliers(offers: Numbered, file: Path, factor: float) -> Iterator[DataError]:
-    """Prices off the median of the others for like hardware and terms by more than a factor.
+def stale(offers: Numbered, file: Path) -> Iterator[DataError]:
+    """No price that ranks is one that its provider has since replaced, in whatever region.
 
-    GPUs are compared per GPU with the same GPU, servers per vCPU with all servers.
+    Public code carries such constants for years: AWS' P5 at 98.32 is the best known.
+    """
+    replaced: dict[tuple[str, str, str], list[Offer]] = {}
+    for _, o in offers:
+        if o.kind == "superseded":
+            replaced.setdefault((o.provider, o.sku, o.acquisition), []).append(o)
+    for line, o in offers:
+        if not o.rankable:
+            continue
+        for old in replaced.get((o.provider, o.sku, o.acquisition), ()):
+            if abs(o.usd_per_instance_hour / old.usd_per_instance_hour - 1) <= SAME_PRICE:
+                yield DataError(
+                    f"${o.usd_per_instance_hour:g} is the price of {old.provenance.as_of}, "
+                    f"since replaced ({o.provider} {o.sku})",
+                    file=file,
+                    line=line,
+                    column="usd_per_instance_hour",
+                    right="today's price, or the old row taken out if it holds again",
+                )
+
+
+def outliers(offers: Numbered, file: Path, factor: float, low_factor: float) -> Iterator[DataError]:
+    """Prices off the median of the others for like hardware and terms: dearer or cheaper by more.
+
+    GPUs are compared per GPU with the same GPU, servers per vCPU with all servers. The cheap side
+    is the closer one: it is the cheap price that an answer would be built on.
     """
     groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for line, offer in offers:
@@ -113,7 +154,7 @@ def outliers(offers: Numbered, file: Path, factor: float) -> Iterator[DataError]
             if not others:
                 continue
             middle = median(others)
-            if usd > factor * middle or usd * factor < middle:
+            if usd > factor * middle or usd * low_factor < middle:
                 of_gpu = not hardware.startswith("servers")
                 yield DataError(
                     f"${usd:g} an hour is {usd / middle:.2g} times the others' ${middle:g} "

@@ -92,7 +92,6 @@ def test_an_articles_price_is_shown_and_never_ranks() -> None:
 @pytest.mark.parametrize(
     ("provider", "words", "kind"),
     [
-        ("Hetzner", "CCX63 (old)", "superseded"),
         ("Nebius", "B200/B300 preemptible", "from"),
         ("Nebius", "H100/H200 preemptible", "from"),
         ("Nebius", "L40S preemptible", "from"),
