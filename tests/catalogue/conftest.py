@@ -58,3 +58,27 @@ def change(folder: Path) -> Change:
         raise AssertionError(f"no such row in {name}: {where}")
 
     return set_cells
+
+
+@pytest.fixture
+def add(folder: Path) -> Callable[[dict[str, str]], int]:
+    """Appends an offer with these cells, the rest empty but for its source; gives its line."""
+
+    def append(cells: dict[str, str]) -> int:
+        table = read(folder / "offers.csv")
+        usual = {
+            "region": "us-east-1",
+            "acquisition": "on_demand",
+            "gpus_per_instance": "0",
+            "min_commit": "none",
+            "kind": "list",
+            "source": "a price list",
+            "as_of": "2026-11-01",
+            "confidence": "high",
+        }
+        assert set(cells) <= set(table[0])
+        table.append([(usual | cells).get(column, "") for column in table[0]])
+        write(folder / "offers.csv", table)
+        return len(table)
+
+    return append

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 
@@ -150,6 +151,79 @@ def test_sellers(sku: str) -> None:
     assert prices == sorted(prices)
 
 
+def sellers(offers: Iterable[Offer]) -> set[str]:
+    return {o.provider for o in offers if o.kind != "aggregator"}
+
+
+@pytest.mark.parametrize("sku", [*SELLERS, "rtx-4090", "v100-sxm2-16gb"])
+def test_three_alternatives_to_rent(sku: str) -> None:
+    assert len(sellers(CATALOGUE.offers_for(sku))) >= 3
+
+
+@pytest.mark.parametrize(
+    ("vcpu", "names"),
+    [
+        (4, "Azure Hetzner"),
+        (8, "GCP Hetzner OCI"),
+        (16, "AWS Azure Crusoe GCP Hetzner Nebius OCI"),
+        (32, "AWS Azure Hetzner OCI"),
+        (64, "AWS Azure GCP"),
+        (96, "AWS Azure CoreWeave GCP"),
+        (128, "AWS Azure GCP"),
+        (192, "AWS Azure CoreWeave GCP"),
+    ],
+)
+def test_servers_of_each_size_have_sellers(vcpu: int, names: str) -> None:
+    assert sellers(o for o in CATALOGUE.cpu_offers() if o.vcpu == vcpu) == set(names.split())
+
+
+def test_large_memory_is_priced() -> None:
+    assert sellers(CATALOGUE.cpu_offers(min_memory_gb=1_500)) == {
+        "AWS", "Azure", "CoreWeave", "GCP",
+    }  # fmt: skip
+    cheapest = CATALOGUE.cpu_offers(min_memory_gb=4_000)[0]
+    assert (cheapest.sku, cheapest.usd_per_instance_hour) == ("x2iedn.32xlarge", 26.676)
+
+
+def test_an_offer_is_tied_to_the_server_of_its_name() -> None:
+    ids = {s.name: s.id for s in CATALOGUE.cpu_servers.values()}
+    for offer in CATALOGUE.offers:
+        if offer.sku in ids:
+            assert offer.cpu_server_id == ids[offer.sku]
+
+
+def test_the_best_discount_published_is_no_price() -> None:
+    found = [o for o in CATALOGUE.offers if "published maximum" in o.notes]
+    assert {o.provider for o in found} == {"CoreWeave", "Nebius"}
+    assert [o.kind for o in found] == ["from", "from"]
+
+
+def test_replaced_prices_are_shown_and_never_rank() -> None:
+    for provider, sku, usd in (
+        ("AWS", "p5.48xlarge", 98.32),
+        ("Hetzner", "CCX63", 0.6114),
+        ("Nebius", "HGX H100", 3.85),
+    ):
+        (old,) = [
+            o
+            for o in CATALOGUE.offers
+            if (o.provider, o.sku, o.usd_per_instance_hour) == (provider, sku, usd)
+        ]
+        assert old.kind == "superseded"
+        assert not old.rankable
+
+
+def test_shared_ports_count_once() -> None:
+    # One 100G port, 12.5 GB/s, for eight GPUs, at 84% of its rate.
+    fabric = CATALOGUE.networks["eth-100g"]
+    assert fabric.wire_gb_per_s_per_gpu == pytest.approx(12.5 / 8 * 0.84, rel=0.01)
+    for network in CATALOGUE.networks.values():
+        nominal = network.nominal_gb_per_s_per_direction_per_gpu
+        if network.wire_gb_per_s_per_gpu and network.efficiency_of_nominal and nominal:
+            share = network.wire_gb_per_s_per_gpu / nominal
+            assert share == pytest.approx(network.efficiency_of_nominal, rel=0.03), network.id
+
+
 def test_server_offers_are_large_enough_and_sorted() -> None:
     offers = CATALOGUE.cpu_offers(min_vcpu=32, min_memory_gb=128)
     assert offers
@@ -176,6 +250,15 @@ def test_server_offers_are_large_enough_and_sorted() -> None:
 )
 def test_egress_by_tiers(provider: str, gb: float, usd: float) -> None:
     assert CATALOGUE.egress_usd(provider, gb) == pytest.approx(usd)
+
+
+def test_egress_tiers_are_typed() -> None:
+    assert [(t.up_to_gb, t.usd_per_gb) for t in CATALOGUE.egress_tiers("AWS")] == [
+        (10_000, 0.09), (50_000, 0.085), (150_000, 0.07), (float("inf"), 0.05),
+    ]  # fmt: skip
+    (lambda_,) = CATALOGUE.egress_tiers("lambda")
+    assert (lambda_.usd_per_gb, lambda_.provenance.as_of) == (0.0, date(2026, 9, 20))
+    assert CATALOGUE.egress_tiers("Someone") == ()
 
 
 def test_egress_agrees_with_the_cost_engine() -> None:
@@ -233,6 +316,14 @@ def test_quotes_rank_beside_the_offers_and_leave_the_catalogue_alone() -> None:
     cheapest = CATALOGUE.with_quotes([quote(0.5)]).offers_for("h100-sxm-80gb", "on_demand")[0]
     assert cheapest.provider == "Ours"
     assert len(CATALOGUE.offers) == before
+
+
+def test_a_quote_of_a_whole_instance_ranks_by_its_gpus() -> None:
+    whole = quote(3.0).model_copy(update={"usd_per_gpu_hour": None})
+    ranked = CATALOGUE.with_quotes([whole, quote(2.0)]).offers_for("h100-sxm-80gb", "on_demand")
+    place = ranked.index(whole)
+    assert all((o.usd_per_gpu_hour or 0) <= 3.0 for o in ranked[:place])
+    assert all((o.usd_per_gpu_hour or 0) >= 3.0 for o in ranked[place + 1 :])
 
 
 def test_rows_are_frozen() -> None:
