@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 
 from engine.assess import assess, assess_point
 from engine.workload.examples import examples
@@ -27,8 +28,8 @@ def run() -> None:
     first = milliseconds(lambda: assess(workloads[0], today=TODAY))
     for w in workloads:
         assess(w, today=TODAY)
-    whole = [milliseconds(lambda w=w: assess(w, today=TODAY)) for w in workloads]
-    point = [milliseconds(lambda w=w: assess_point(w, today=TODAY)) for w in workloads]
+    whole = [milliseconds(partial(assess, w, today=TODAY)) for w in workloads]
+    point = [milliseconds(partial(assess_point, w, today=TODAY)) for w in workloads]
     print(f"  first call of a process      {first:7.1f} ms")
     print(f"  whole, median / worst        {statistics.median(whole):7.1f} / {max(whole):.1f} ms")
     print(f"  point, median / worst        {statistics.median(point):7.1f} / {max(point):.1f} ms")

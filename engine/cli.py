@@ -164,11 +164,9 @@ def _backtest(given: argparse.Namespace) -> int:
     if given.file == "-":
         return _fail("backtest reads a file, not the standard input")
     read_text(given.file, BACKTEST_LIMIT_BYTES)  # that it is there, is text and is not too large
-    if given.what == "training":
-        from engine.calibrate.backtest_training import backtest_training as backtest
-    else:
-        from engine.calibrate.backtest_serving import backtest_serving as backtest
-    result = backtest(Path(given.file))
+    from engine.calibrate.backtest_training import backtest_training
+
+    result = backtest_training(Path(given.file))
     _print(_json(result).decode().rstrip("\n") if given.format == "json" else _outline(result))
     return OK
 
@@ -218,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     command = add("shape", _shape, "count a model's parameters from its config.json")
     command.add_argument("file", metavar="FILE")
     command = add("backtest", _backtest, "compare predictions with measured runs")
-    command.add_argument("what", choices=("training", "serving"))
+    command.add_argument("what", choices=("training",))
     command.add_argument("file", metavar="FILE.csv")
     command.add_argument("--format", choices=("text", "json"), default="text")
     command = add("link", _link, "print the query string of a workload")

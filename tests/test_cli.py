@@ -160,17 +160,14 @@ def test_a_models_shape_is_printed(
     assert json.loads(run("shape", str(path))[1]) == {"of": {"hidden_size": 4096}}
 
 
-@pytest.mark.parametrize("what", ["training", "serving"])
-def test_a_backtest_is_printed(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
-) -> None:
+def test_a_backtest_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     result = {"rows": 3, "median_error": 0.123456, "by_source": [{"a": 1}, {"b": 2}]}
-    fake = SimpleNamespace(**{f"backtest_{what}": lambda path: {"file": path.name, **result}})
-    monkeypatch.setitem(sys.modules, f"engine.calibrate.backtest_{what}", fake)
+    fake = SimpleNamespace(backtest_training=lambda path: {"file": path.name, **result})
+    monkeypatch.setitem(sys.modules, "engine.calibrate.backtest_training", fake)
     path = tmp_path / "runs.csv"
     path.write_text("a,b\n", encoding="utf-8")
-    assert json.loads(run("backtest", what, str(path), "--format", "json")[1])["rows"] == 3
-    assert run("backtest", what, str(path))[1] == (
+    assert json.loads(run("backtest", "training", str(path), "--format", "json")[1])["rows"] == 3
+    assert run("backtest", "training", str(path))[1] == (
         "file: runs.csv\nrows: 3\nmedian error: 0.1235\nby source:\n  - a: 1\n  - b: 2\n"
     )
 
@@ -184,7 +181,7 @@ def test_a_backtest_is_printed(
         (("link", "HUGE"), "huge: the file is too large (at most 1 MB is read)"),
         (("shape", "none.json"), "none.json: there is no such file"),
         (("backtest", "training", "none.csv"), "none.csv: there is no such file"),
-        (("backtest", "serving", "-"), "reads a file"),
+        (("backtest", "training", "-"), "reads a file"),
         (("check-data", "none"), "none: there is no such folder"),
         (("example", "lora-7"), "did you mean lora-7b?"),
         (("example",), "example --list"),

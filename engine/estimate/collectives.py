@@ -64,6 +64,7 @@ def gather_seconds(
 
 def all_to_all_seconds(
     size: Real,
+    copies: Real,
     ranks: Real,
     stride: Real,
     *,
@@ -71,11 +72,17 @@ def all_to_all_seconds(
     domain: Real,
     nic: Real,
 ) -> Array:
-    """Seconds of an all-to-all of `size` bytes a rank: what stays near, then what leaves."""
+    """Seconds of sending `size` bytes to `copies` random ranks, as experts are reached.
+
+    A piece crosses to another domain once, however many of its ranks want it, and is handed out
+    there: of D domains it reaches (D − 1)·(1 − (1 − 1/D)^copies) others.
+    """
     n = np.asarray(ranks, dtype=float)
     near = ranks_in_domain(n, stride, domain)
-    sent = np.asarray(size, dtype=float)
-    return np.asarray(np.maximum(sent * (near - 1) / n / fast, sent * (n - near) / n / nic))
+    domains = n / near
+    others = (domains - 1.0) * (1.0 - (1.0 - 1.0 / domains) ** copies)
+    handed = size * copies * (near - 1.0) / near / fast
+    return np.asarray(np.maximum(handed, size * others / nic))
 
 
 def slowest_of(count: Real) -> Array:

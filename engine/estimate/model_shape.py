@@ -206,9 +206,12 @@ def shape_from_size(params_b: float, active_params_b: float | None = None) -> Mo
     vocab = 128_000
     head_dim = 128
     per_layer = (active * 1e9) / layers
-    hidden = max(round(math.sqrt(per_layer / 12.5) / head_dim), 1) * head_dim
+    width = math.sqrt(per_layer / 12.5)
+    # Large models have heads in multiples of eight, so that a server's GPUs can share them.
+    step = head_dim * (8 if width >= 3584 else 4 if width >= 1536 else 1)
+    hidden = max(round(width / step), 1) * step
     heads = max(hidden // head_dim, 1)
-    kv = max(heads // 8, 1) if heads >= 8 else heads
+    kv = min(heads, 8)
     attention = hidden * head_dim * (2 * heads + 2 * kv)
     ffn = max(int((per_layer - attention - 2 * vocab * hidden / layers) / (3 * hidden)), hidden)
     experts = 0 if active == params_b else 64

@@ -7,6 +7,7 @@ and the catalogue's hardware, nothing of prices beyond one rate per GPU hour.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -31,6 +32,7 @@ from engine.estimate.training import (
 GIB = 2.0**30
 MAX_GPUS = 16_384
 USABLE = 0.94  # of the memory that the card reports
+UNEVEN = 1.05  # most that the fullest stage may hold of the mean
 TASKS = ("pretrain", "sft", "lora")
 _PCIE_BYTES_PER_S = {"PCIe3": 12e9, "PCIe4": 25e9, "PCIe5": 50e9}
 _USUAL_EFFICIENCY = 0.75  # of a network's nominal rate, in the rows of the calibration
@@ -103,7 +105,7 @@ def hardware(acc: Accelerator, network: Network | None, precision: str = "bf16")
         fast=nvlink * 1e9 if nvlink and together > 1 else host,
         domain=float(max(together, acc.max_per_node)),
         nic=_nic(network), memory_gib=acc.memory_gib_reported or acc.memory_gb * 0.93,
-        calibrated=calibrated and generation != "amd",
+        calibrated=calibrated and generation not in ("amd", "other"),
     )  # fmt: skip
 
 
@@ -222,41 +224,44 @@ def _virtual(layers: int, pp: Array, each: Array) -> Array:
 # ---------------------------------------------------------------- memory, closed form
 
 
-def memory_gib(
-    shape: ModelShape, plans: Plans, seq_len: float, task: str, width: float = 2.0
-) -> Array:
-    """Peak memory of the fullest GPU [GiB]: states, activations, logits, buffers.
+def memory_gib(shape: ModelShape, plans: Plans, seq_len: float, task: str) -> Array:
+    """Peak memory of the fullest GPU [GiB], in closed form, for many plans at once.
 
-    States and activations as in Rajbhandari 2020 and Korthikanti 2022; flash attention and
-    sequence parallelism assumed. `engine.estimate.memory` itemises one plan.
+    `engine.estimate.memory` itemises one plan.
     """
-    net = network_of(shape, seq_len)
-    p = plans
+    return memory_of_network(network_of(shape, seq_len), plans, task)
+
+
+def memory_of_network(net: Mapping[str, float], p: Plans, task: str) -> Array:
+    """States, activations, logits and buffers [GiB].
+
+    States as in Rajbhandari 2020, activations as in Korthikanti 2022 with flash attention and
+    sequence parallelism.
+    """
+    full = p.zero >= 3
+    hidden, layers = net["hidden"], net["layers"]
     shared = (net["params"] - net["expert_params"]) / (p.tp * p.pp)
     experts = net["expert_params"] / (p.pp * np.maximum(p.ep, 1))
     ranks = p.dp * p.cp
     copies = np.maximum(p.gpus / (p.pp * np.maximum(p.ep, 1)), 1)
-    full = p.zero >= 3
     if task == "lora":
         states = 2.2 * (shared / np.where(full, ranks, 1) + experts / np.where(full, copies, 1))
     else:
-        kept = np.where(full, 0.0, 6.0)
-        spread = np.where(full, 16.0, 12.0)
+        kept, spread = np.where(full, 0.0, 6.0), np.where(full, 16.0, 12.0)
         states = shared * (kept + spread / ranks) + experts * (kept + spread / copies)
-    layer = (net["params"] - net["expert_params"]) / shape.layers
-    states = states + np.where(full, 2 * 2 * layer * 2, 0.0)
-    tokens = p.micro_batch * seq_len / p.cp
-    mlp = (net["dense_weights"] + net["routed"] * net["expert_weights"]) / shape.hidden
-    per_layer = tokens / p.tp * (8 * shape.hidden + 2 * (2 * net["core_width"]) + 2.2 * mlp)
-    per_layer = per_layer + tokens / p.tp * 4 * net["routed"] * shape.hidden
-    live = shape.layers * np.where(p.pp > 1, 1 + (p.pp - 1) / (p.pp * p.vp), 1.0)
-    live = np.minimum(live, shape.layers / p.pp * p.micro_batches)
-    activations = np.where(
-        p.recompute > 0, 2 * tokens / p.tp * shape.hidden * live + per_layer, per_layer * live
-    )
-    logits = np.where(p.pp > 1, 6.0, 8.0) * tokens * shape.vocab / p.tp
-    first = states + activations + np.where(p.pp > 1, 0.0, logits)
-    return np.asarray(first * 1.04 / GIB + 1.6)
+    # Two layers are gathered at a time when the weights are sharded: bf16 with gradients.
+    layer = (net["attention_weights"] + net["dense_weights"]) / p.tp
+    states = states + np.where(full, 2 * 2 * 2 * layer, 0.0)
+    tokens = p.micro_batch * net["seq"] / p.cp / p.tp
+    mlp = (net["dense_weights"] + net["routed"] * net["expert_weights"]) / hidden
+    each = tokens * (8 * hidden + 4 * net["core_width"] + 2.2 * mlp + 4 * net["routed"] * hidden)
+    # Interleaving keeps more micro-batches in flight than the p of a plain pipeline.
+    held = np.where(p.vp > 1, 1 + (p.pp - 1) / (p.pp * p.vp), 1.0) * layers
+    held = np.minimum(held, layers / p.pp * p.micro_batches)
+    activations = np.where(p.recompute > 0, 2 * tokens * hidden * held + each, each * held)
+    # Logits in fp32 with their gradients, on the last stage, which holds few activations.
+    logits = np.where(p.pp > 1, 0.0, 8.0 * tokens * net["vocab"])
+    return np.asarray((states + activations + logits) * 1.04 / GIB + 1.6)
 
 
 # ---------------------------------------------------------------- a quick answer for decisions
@@ -287,9 +292,20 @@ def _shortlist(shape: ModelShape, hw: Hardware, gpus: int, seq_len: int, batch: 
             if each < 1 and tp * pp < min(64, max(tps) * pps[-1], gpus):
                 continue
             each = max(each, 1.0)
-            vp = 4.0 if pp > 1 and shape.layers % (pp * 4) == 0 else 1.0
+            vp = _usual_interleaving(shape.layers, pp, each)
             rows.append((gpus, tp, pp, vp, 1.0, min(most, dp * tp), dp, zero, micro, each, again))
     return Plans(*np.array(rows, dtype=float).T)
+
+
+def _usual_interleaving(layers: int, pp: int, each: float) -> float:
+    """The deepest interleaving in use: up to 8, stages of nearly as many layers.
+
+    Llama 3 405B ran its 126 layers as 16 x 8 stages; it needs a micro-batch for every stage.
+    """
+    if pp == 1 or each < pp:
+        return 1.0
+    uneven = {v: np.ceil(layers / (pp * v)) * pp * v / layers for v in (8, 6, 5, 4, 3, 2)}
+    return float(next((v for v, excess in uneven.items() if excess <= UNEVEN), 1))
 
 
 @dataclass(frozen=True, slots=True)

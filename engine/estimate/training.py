@@ -36,13 +36,19 @@ Parameters = Mapping[str, float]
 
 # Shares of the dense peak that large products reach: generation and width of the numbers.
 PEAK_CLASSES = (
-    "a100_16", "h100_16", "h100_8", "b200_16", "b200_8", "b200_4", "amd_8", "other_16", "other_8",
+    "a100_16", "h100_16", "h100_8", "b200_16", "b200_8", "b200_4", "b300_16", "b300_8", "b300_4",
+    "amd_8", "other_16", "other_8",
 )  # fmt: skip
-# Families of software: Megatron-type; PyTorch FSDP-type; Megatron-type before 2022; JAX.
-STACKS = ("tuned", "native", "legacy", "jax")
-TUNED, NATIVE, LEGACY, JAX = range(4)
+# When a generation could first be bought: software for it matures in the years after.
+LAUNCHED = {"a100": 2020.5, "h100": 2022.9, "b200": 2025.0, "b300": 2025.6, "amd": 2023.9}
+_LAUNCH = np.array([LAUNCHED.get(c.split("_")[0], 2020.0) for c in PEAK_CLASSES])
+# Families of software: recipes that a GPU's vendor tuned; Megatron-type as a team runs it;
+# PyTorch FSDP-type; Megatron-type before 2023 (no fused attention); JAX.
+STACKS = ("tuned", "plain", "native", "legacy", "jax")
+TUNED, PLAIN, NATIVE, LEGACY, JAX = range(5)
 NODE = 8.0
 REFERENCE_YEAR = 2026.0
+MATURE_YEARS = 1.5
 
 
 @dataclass(slots=True)
@@ -175,9 +181,23 @@ def _level(r: StepInputs, p: Parameters) -> Array:
     """How much slower than the reference this software is: its family, its age, its source."""
     age = np.clip(REFERENCE_YEAR - r.year, -0.6, 6.0)
     moe = r.experts > 1
-    slope = np.where(moe, p["age_moe"], _by_stack(p, "age", r.stack))
+    # Dispatch to many small experts has become much faster, to a few large ones hardly.
+    spread = np.log2(np.maximum(r.routed, 1.0)) / 3.0
+    slope = _by_stack(p, "age", r.stack) + np.where(moe, p["age_moe"] * spread, 0.0)
     level = np.log(_by_stack(p, "level", r.stack)) + np.where(moe, np.log(p["level_moe"]), 0.0)
-    return np.asarray(np.exp(level + slope * age + r.offset))
+    young = np.clip(MATURE_YEARS - (r.year - _LAUNCH[r.peak_class]), 0.0, MATURE_YEARS)
+    eight = np.where((r.width < 2) & (r.stack == NATIVE), np.log(p["native_fp8"]), 0.0)
+    return np.asarray(np.exp(level + slope * age + p["young"] * young + eight + r.offset))
+
+
+def _efficiency(p: Parameters) -> Array:
+    """Share of the peak of large products by class; Blackwell Ultra runs at higher clocks."""
+    shares = []
+    for name in PEAK_CLASSES:
+        ultra = name.startswith("b300")
+        share = p[f"eff_{name.replace('b300', 'b200')}"]
+        shares.append(share * p["ultra"] if ultra else share)
+    return np.array(shares)
 
 
 def _products(r: StepInputs, p: Parameters, tokens: Array) -> Array:
@@ -185,19 +205,23 @@ def _products(r: StepInputs, p: Parameters, tokens: Array) -> Array:
 
     Time on the tensor cores plus time on memory; small products reach less of the peak.
     """
-    efficiency = np.array([p[f"eff_{c}"] for c in PEAK_CLASSES])[r.peak_class]
-    rate = efficiency * r.peak
+    rate = _efficiency(p)[r.peak_class] * r.peak
     always = (r.attention_weights + r.dense_weights) / r.tp
     # Widest to narrowest side of the products on one GPU.
     side = np.sqrt(always / 3.0)
-    small = 1.0 + p["half_rows"] / tokens + p["half_side"] / side
+    # The faster the tensor cores against the memory, the larger a product must be to feed them.
+    hungry = (r.peak / r.hbm / 150.0) ** p["hunger"]
+    small = 1.0 + hungry * (p["half_rows"] / tokens + p["half_side"] / side)
     seconds = 2.0 * tokens * always / rate * small
     moved = always + tokens * (4.0 * r.hidden + 2.0 * always / r.hidden)
     # Routed experts: rows that one expert sees, and all local experts' weights are read.
     sent = tokens * r.routed / r.tp
     local = np.maximum(r.experts, 1.0) / r.ep
     rows = np.maximum(sent / local, 1.0)
-    few = 1.0 + p["half_rows_expert"] / rows
+    few = 1.0 + hungry * (
+        p["half_rows_expert"] / rows
+        + p["half_side"] / np.sqrt(np.maximum(r.expert_weights / 3.0, 1.0))
+    )
     seconds = seconds + 2.0 * sent * r.expert_weights / rate * few
     moved = moved + np.where(
         r.experts > 1,
@@ -209,8 +233,9 @@ def _products(r: StepInputs, p: Parameters, tokens: Array) -> Array:
 
 def _elementwise(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     """Seconds of norms, residuals, activations, casts and routing; memory-bound, 16 bits."""
-    # Without sequence parallelism every rank of a tensor group does all of it [2].
-    spread = np.where(r.stack == LEGACY, 1.0, r.tp)
+    # Without sequence parallelism every rank of a tensor group does all of it; it came with
+    # selective recomputation [2].
+    spread = np.where((r.stack == LEGACY) & (r.recompute > 0), 1.0, r.tp)
     norms = p["norm_bytes"] * tokens * r.hidden / spread
     wide = p["activation_bytes"] * tokens * (r.dense_weights / r.hidden) / r.tp
     routed = p["route_bytes"] * tokens * r.routed * r.hidden / r.tp
@@ -231,11 +256,10 @@ def _attention(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     Causal half for fused kernels. Before them both halves were computed, and the matrix of
     scores went through memory.
     """
-    share = np.where(
-        r.peak_class == 0,
-        p["core_a100"],
-        np.where(r.peak_class < 3, p["core_h100"], p["core_b200"]),
-    )
+    share = np.array([p[f"core_{c.split('_')[0]}"] for c in PEAK_CLASSES])[r.peak_class]
+    # PyTorch's own kernels used Ampere's instructions until 2025 or so.
+    before = (r.stack == NATIVE) & (r.year < 2025.5) & (r.peak_class > 0) & (r.peak_class < 9)
+    share = share * np.where(before, p["core_before"], 1.0)
     pairs = tokens * r.attended / r.tp
     flops = 4.0 * pairs * r.core_width
     fused = 0.5 * flops * (3.5 + r.recompute_core) / (share * r.peak16)
@@ -271,12 +295,14 @@ def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     A reduce-scatter and an all-gather in sequence parallelism move the same.
     """
     calls = 4.0 + 2.0 * np.minimum(r.recompute, 1.0)
-    size = tokens * r.hidden * 2.0
+    # Vendors' recipes gather in the width of the products and reduce in 16 bits.
+    element = np.where(r.stack == TUNED, 1.0 + np.minimum(np.maximum(r.width, 1.0) / 2.0, 1.0), 2.0)
+    size = tokens * r.hidden * element
     seconds = 2.0 * gather_seconds(
         size, r.tp, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
     )
     latency = p["tp_latency_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
-    exposed = np.where(r.stack == LEGACY, 1.0, p["tp_exposed"])
+    exposed = _by_stack(p, "tp_exposed", r.stack)
     exposed = np.where(r.tp > r.domain, 1.0, exposed)
     return np.asarray(np.where(r.tp > 1, calls * (exposed * seconds + latency), 0.0))
 
@@ -290,8 +316,10 @@ def _context_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
 
 def _expert_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     """Exposed seconds of a layer's all-to-alls: dispatch and combine, forward and backward."""
-    size = tokens * r.routed * r.hidden * 2.0 / r.tp
-    one = all_to_all_seconds(size, r.ep, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p))
+    size = tokens * r.hidden * 2.0 / r.tp
+    one = all_to_all_seconds(
+        size, r.routed, r.ep, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
+    )
     calls = 4.0 + 2.0 * r.recompute
     return np.asarray(np.where((r.experts > 1) & (r.ep > 1), p["ep_exposed"] * calls * one, 0.0))
 
@@ -316,15 +344,18 @@ def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array
     shared, experts = _groups(r)
     link = {"fast": _fast(r, p), "domain": r.domain, "nic": _nic(r, p)}
     one = gather_seconds(shared * bytes_per_parameter, r.dp * r.cp, r.tp, **link)
+    nodes = r.gpus / (r.pp * r.domain)
+    late = p["ring_us"] * 1e-6 * np.maximum(nodes - 1.0, 0.0) * r.layers / r.pp
     copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep, 1.0)), 1.0)
     two = gather_seconds(experts * bytes_per_parameter, copies, np.maximum(r.ep, 1.0), **link)
-    return np.asarray(one + np.where(r.experts > 1, two, 0.0))
+    return np.asarray(one + late + np.where(r.experts > 1, two, 0.0))
 
 
 def _full_shard(r: StepInputs, p: Parameters) -> Array:
     """Seconds of the gathers and the reduction of one micro-batch when weights are sharded [3]."""
     frozen = np.where(r.lora > 0, 2.0, 2.0 * r.gathers + p["reduce_bytes"])
     seconds = _exchange(r, p, np.asarray(np.where(r.lora > 0, 2.0 * frozen, frozen)))
+    seconds = seconds * np.where(r.stack == LEGACY, p["legacy_gather"], 1.0)
     return np.asarray(np.where(r.full_shard > 0, seconds, 0.0))
 
 

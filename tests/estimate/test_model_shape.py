@@ -153,6 +153,19 @@ def test_a_size_alone_gives_a_usual_shape_of_that_size() -> None:
     assert shape_from_size(235, 22).is_moe
 
 
+@pytest.mark.parametrize(
+    ("size", "layers", "hidden", "heads"),
+    [(8, 32, 4096, 32), (70, 80, 8192, 64), (405, 126, 16384, 128)],
+)
+def test_a_size_alone_gives_widths_that_a_server_can_share(
+    size: float, layers: int, hidden: int, heads: int
+) -> None:
+    # The published Llama 3.1 models of about these sizes.
+    shape = shape_from_size(size)
+    assert (shape.layers, shape.hidden, shape.heads) == (layers, hidden, heads)
+    assert shape.kv_heads == 8
+
+
 @pytest.mark.parametrize(("size", "active"), [(0, None), (-3, None), (7, 70), (float("nan"), None)])
 def test_a_size_that_makes_no_sense_is_refused(size: float, active: float | None) -> None:
     with pytest.raises(InputError):

@@ -1,0 +1,91 @@
+"""Backtest of the training model: what it reports, what it skips, how far off it is."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from engine.calibrate.backtest_training import backtest_training, rows_of
+from engine.errors import ImportFileError
+
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "measured_training.csv"
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[dict[str, str]]:
+    return rows_of(SHIPPED)
+
+
+def test_the_figures_on_the_rows_that_ship() -> None:
+    told = backtest_training(SHIPPED)
+    for name, median, p90 in (("dense", 0.075, 0.25), ("moe", 0.15, 0.35)):
+        assert told[name]["median_ape"] <= median
+        assert told[name]["p90_ape"] <= p90
+    assert told["all"]["within_20"] >= 0.85
+    assert 0.75 <= told["all"]["coverage_80"] <= 0.88
+    assert told["all"]["n"] == told["dense"]["n"] + told["moe"]["n"]
+    rows = told["all"]["n"] + sum(told["all"]["skipped"].values())
+    assert rows == len(rows_of(SHIPPED))
+    assert told["all"]["n"] >= rows * 2 / 3
+    assert told["memory"]["by_group"]["simumax-b200"]["median_ape"] <= 0.04
+
+
+def test_the_error_is_that_of_the_measured_time(
+    tmp_path: Path, shipped: list[dict[str, str]]
+) -> None:
+    row = next(r for r in shipped if r["group"] == "fms-fsdp" and r["step_time_s"])
+    slower = row | {"step_time_s": str(10 * float(row["step_time_s"]))}
+    one = backtest_training(write(tmp_path / "one.csv", [row]))["all"]["median_ape"]
+    ten = backtest_training(write(tmp_path / "ten.csv", [slower]))["all"]["median_ape"]
+    # |p/m − 1| against |p/(10·m) − 1|: the same prediction stands behind both.
+    assert 1 - ten == pytest.approx((1 + one) / 10) or 1 - ten == pytest.approx((1 - one) / 10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"superseded": "yes, by 25.11"}, "superseded by a later release of the same table"),
+        ({"confidence": "C"}, "confidence C: not to be scored"),
+        ({"gpu": "abacus"}, "hardware not known"),
+        ({"layers": ""}, "states no layers"),
+        ({"seq_len": "-5"}, "states no seq_len"),
+        ({"step_time_s": "", "tokens_per_s_per_gpu": "n/a"}, "states no step time or throughput"),
+    ],
+)
+def test_a_row_that_states_too_little_is_counted(
+    tmp_path: Path, shipped: list[dict[str, str]], changed: dict[str, str], reason: str
+) -> None:
+    row = next(r for r in shipped if r["group"] == "fms-fsdp")
+    told = backtest_training(write(tmp_path / "rows.csv", [row | changed]))
+    assert told["all"] == {
+        "n": 0, "skipped": {reason: 1}, "median_ape": None, "p90_ape": None, "within_20": None,
+        "coverage_80": None, "by_group": {},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n1,2\n", "rows.csv: has no column gpu"),
+        (b"", "rows.csv: has no column gpu"),
+        (b"\xff\xfe\x00gpu", "is no readable CSV"),
+    ],
+)
+def test_a_file_that_is_no_such_table_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    with pytest.raises(ImportFileError) as refused:
+        backtest_training(path)
+    assert message in str(refused.value)
