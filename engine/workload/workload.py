@@ -79,6 +79,8 @@ def fact(
     )
 
 
+SMALLEST = 1e-6  # of a number above 0, in its field's unit
+
 Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Quote = Annotated[
     str,
@@ -440,6 +442,16 @@ class Workload(BaseModel):
         if sum(shares) > 100.5:
             raise ValueError(f"the shares add up to {sum(shares):g}%, more than 100%")
         return shares
+
+    @field_validator("*")
+    @classmethod
+    def _no_speck(cls, value: Any) -> Any:
+        # Floats reach down to 5e-324, where a rate or its inverse is no number any more.
+        flat = value if isinstance(value, tuple) else (value,)
+        for number in (v for item in flat for v in (item if isinstance(item, tuple) else (item,))):
+            if isinstance(number, float) and 0 < number < SMALLEST:
+                raise ValueError(f"{number:g} is too small to be meant; at least {SMALLEST:f}")
+        return value
 
     @field_validator("symptoms")
     @classmethod
