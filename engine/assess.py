@@ -16,7 +16,7 @@ from engine.decide import score as scoring
 from engine.decide.choices import answers_of, open_choices
 from engine.decide.context import Setting, setting
 from engine.decide.criteria import values
-from engine.decide.evaluate import evaluate
+from engine.decide.evaluate import Memo, evaluate
 from engine.decide.evaluation import Context, Evaluation
 from engine.decide.findings import Findings, make_option, time_of
 from engine.decide.inputs import dirichlet_weights
@@ -75,8 +75,9 @@ def _point(place: Setting) -> tuple[list[Evaluation], Array]:
     """Every shortlisted candidate evaluated at the point, and the scores that rank them."""
     context = place.context
     x = context.inputs.point()
-    specs = shortlist(context, place.gpus, place.cpus, x)
-    evaluations = [evaluate(spec, x, context) for spec in specs]
+    memo: Memo = {}
+    specs = shortlist(context, place.gpus, place.cpus, x, memo)
+    evaluations = [evaluate(spec, x, context, memo) for spec in specs]
     return evaluations, _ranked(evaluations, x, context, scoring.weights(context.workload))
 
 
@@ -92,7 +93,8 @@ def _uncertainty(
     """Probabilities, intervals, the worth of open questions and mean values from the same draws."""
     context = place.context
     x = context.inputs.draws(draws)
-    drawn = [evaluate(e.spec, x, context) for e in evaluations]
+    memo: Memo = {}
+    drawn = [evaluate(e.spec, x, context, memo) for e in evaluations]
     moved = context.workload.weights != DEFAULT.weights
     weight = dirichlet_weights(context.workload.weights, moved, draws)
     value = values(drawn, x, context)
@@ -114,7 +116,8 @@ def _turns(place: Setting, evaluations: list[Evaluation], best: int) -> list[Tur
     kinds = [_kind_of(e) for e in evaluations]
 
     def rank(rows: Values) -> np.ndarray:
-        moved = [evaluate(spec, rows, context) for spec in specs]
+        memo: Memo = {}
+        moved = [evaluate(spec, rows, context, memo) for spec in specs]
         return scoring.winners(_ranked(moved, rows, context, weight))
 
     return nearest_turns(

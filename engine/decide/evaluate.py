@@ -25,10 +25,15 @@ from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 REFERENCE_VCPU = 96.0
 MAX_UNITS = 16_384
+# Pools of the same inputs that stand already: many candidates share one.
+Memo = dict[tuple[object, ...], tuple[Pool, list[tuple[Mask, Veto]]]]
 
 
-def evaluate(spec: Spec, x: Values, ctx: Context) -> Evaluation:
-    """Size, time, cost and vetoes of one candidate for every row of the inputs."""
+def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> Evaluation:
+    """Size, time, cost and vetoes of one candidate for every row of the inputs.
+
+    memo : pools found so far for these very inputs `x`, kept and added to
+    """
     n = len(x["parallel_fraction"])
     pools: list[Pool] = []
     vetoes: list[tuple[Mask, Veto]] = []
@@ -48,12 +53,20 @@ def evaluate(spec: Spec, x: Values, ctx: Context) -> Evaluation:
             part = tuple(s for s in mine if (s.mode == "service") == service)
             if not part or unit is None:
                 continue
-            if service:
-                pools.append(_service_pool(spec, unit, part, x, ctx, vetoes))
-            else:
-                pools.append(
-                    _batch_pool(spec, unit, part, x, ctx, 1 if together else batch_pools, vetoes)
-                )
+            split = 1 if together or service else batch_pools
+            key = (id(unit), service, tuple(s.name for s in part), spec.acquisition, split)
+            known = memo.get(key) if memo is not None else None
+            if known is None:
+                barred: list[tuple[Mask, Veto]] = []
+                if service:
+                    pool = _service_pool(spec, unit, part, x, ctx, barred)
+                else:
+                    pool = _batch_pool(spec, unit, part, x, ctx, split, barred)
+                known = pool, barred
+                if memo is not None:
+                    memo[key] = known
+            pools.append(known[0])
+            vetoes += known[1]
     usd = np.asarray(sum(p.usd_per_month for p in pools))
     # Simulators and learner work at the same time; other stages follow one another.
     each = [p.hours_per_run for p in pools if not p.service] or [np.zeros(n)]
