@@ -39,22 +39,22 @@ def shortlist(
     all_gpu = next(a for name, a in assignments if name == "gpu")
     cpus = _best(ctx, x, memo, [Spec("cpu", all_cpu, None, u, "on_demand") for u in today_cpu])
     gpus = _best(ctx, x, memo, [Spec("gpu", all_gpu, u, None, "on_demand") for u in today_gpu])
-    specs = [s for u in _cpus_kept(ctx, x, memo, cpus) for s in _terms("cpu", all_cpu, None, u)]
-    kept = [s.gpu for s in gpus[:KEEP_GPUS] if s.gpu is not None]
+    specs = [s for u in _cpus_kept(ctx, cpus) for s in _terms("cpu", all_cpu, None, u)]
+    kept = [e.spec.gpu for e in gpus[:KEEP_GPUS] if e.spec.gpu is not None]
     specs += [s for u in kept for s in _terms("gpu", all_gpu, u, None)]
     hybrids = [a for name, a in assignments if name == "hybrid"]
     return specs + _hybrids(ctx, x, memo, hybrids, today_gpu, _one_of_each_size(today_cpu, ctx))
 
 
-def _cpus_kept(ctx: Context, x: Values, memo: Memo, cpus: list[Spec]) -> list[Unit]:
+def _cpus_kept(ctx: Context, cpus: list[Evaluation]) -> list[Unit]:
     """The cheapest servers; one machine that holds a service ends the search for clusters.
 
     Whatever several machines cost, where the loss of one is tolerable they only add ways to fail.
     """
-    alone = [s for s in cpus if evaluate(s, x, ctx, memo).machines[0] == 1]
+    alone = [e for e in cpus if e.machines[0] == 1]
     enough = alone and all(s.mode == "service" for s in ctx.stages)
     kept = alone[:KEEP_CPUS] if enough else cpus[:KEEP_CPUS] + alone[:1]
-    return list(dict.fromkeys(s.cpu for s in kept if s.cpu is not None))
+    return list(dict.fromkeys(e.spec.cpu for e in kept if e.spec.cpu is not None))
 
 
 def _hybrids(
@@ -73,11 +73,11 @@ def _hybrids(
             ctx, x, memo, [Spec("hybrid", assignment, u, middle, "on_demand") for u in gpus]
         )
         for first in firsts[:2]:
-            pairs = [Spec("hybrid", assignment, first.gpu, c, "on_demand") for c in servers]
+            pairs = [Spec("hybrid", assignment, first.spec.gpu, c, "on_demand") for c in servers]
             best = _best(ctx, x, memo, pairs)
             if best:
-                e = evaluate(best[0], x, ctx, memo)
-                found.append((_hardware_barred(e), float(e.usd_per_month[0]), best[0]))
+                e = best[0]
+                found.append((_hardware_barred(e), float(e.usd_per_month[0]), e.spec))
     found.sort(key=lambda f: f[:2])
     return [s for _, _, h in found[:3] for s in _terms("hybrid", h.stage_hardware, h.gpu, h.cpu)]
 
@@ -94,18 +94,16 @@ def _one_of_each_size(cpus: list[Unit], ctx: Context) -> list[Unit]:
     return sorted(chosen, key=lambda u: u.vcpu)
 
 
-def _best(ctx: Context, x: Values, memo: Memo, specs: list[Spec]) -> list[Spec]:
+def _best(ctx: Context, x: Values, memo: Memo, specs: list[Spec]) -> list[Evaluation]:
     """Specs by cost at the point, allowed ones first; the constraint of the terms set aside."""
-    rated: list[tuple[bool, bool, float, Spec]] = []
+    rated: list[tuple[bool, bool, float, Evaluation]] = []
     for spec in specs:
         if _terms_missing(spec):
             continue
         e = evaluate(spec, x, ctx, memo)
         # Of two fleets at nearly the same cost the one with fewer machines is the better.
         handled = 1 + likely("doubling_cost_share") * float(np.log2(max(e.units[0], 1.0)))
-        rated.append(
-            (_hardware_barred(e), _too_slow(e, x), _cheapest_terms(e, ctx) * handled, spec)
-        )
+        rated.append((_hardware_barred(e), _too_slow(e, x), _cheapest_terms(e, ctx) * handled, e))
     rated.sort(key=lambda r: r[:3])
     return [r[3] for r in rated]
 
