@@ -38,20 +38,14 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
     pools: list[Pool] = []
     vetoes: list[tuple[Mask, Veto]] = []
     together = ctx.workload.kind is Kind.rl
-    batch_pools = sum(
-        any(
-            s.mode == "batch" and h == hw
-            for s, h in zip(ctx.stages, spec.stage_hardware, strict=True)
-        )
-        for hw in ("gpu", "cpu")
-    )
+    placed = tuple(zip(ctx.stages, spec.stage_hardware, strict=True))
+    batch_pools = len({h for s, h in placed if s.mode == "batch"})
     for hardware, unit in (("gpu", spec.gpu), ("cpu", spec.cpu)):
-        mine = tuple(
-            s for s, h in zip(ctx.stages, spec.stage_hardware, strict=True) if h == hardware
-        )
-        for service in (False, True):
-            part = tuple(s for s in mine if (s.mode == "service") == service)
-            if not part or unit is None:
+        if unit is None:
+            continue
+        for service, mode in ((False, "batch"), (True, "service")):
+            part = tuple(s for s, h in placed if h == hardware and s.mode == mode)
+            if not part:
                 continue
             split = 1 if together or service else batch_pools
             key = (id(unit), service, tuple(s.name for s in part), spec.acquisition, split)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from engine.decide import language_models as llm
@@ -13,6 +15,7 @@ from engine.estimate import jobs
 from engine.workload.answers import Kind
 
 
+@cache
 def gpu_floor_ms() -> float:
     """Shortest answer of a GPU behind a server: launches, copies, wait for a batch; 95th pct."""
     us = (

@@ -24,6 +24,7 @@ from engine.workload.workload import HOURS_PER_MONTH
 
 KEEP_GPUS = 5
 KEEP_CPUS = 2
+SERVERS_TRIED = 3  # beside a second GPU
 Values = dict[str, Array]
 
 
@@ -72,9 +73,12 @@ def _hybrids(
         firsts = _best(
             ctx, x, memo, [Spec("hybrid", assignment, u, middle, "on_demand") for u in gpus]
         )
+        beside = servers
         for first in firsts[:2]:
-            pairs = [Spec("hybrid", assignment, first.spec.gpu, c, "on_demand") for c in servers]
+            pairs = [Spec("hybrid", assignment, first.spec.gpu, c, "on_demand") for c in beside]
             best = _best(ctx, x, memo, pairs)
+            # A server's cost does not depend on the GPU: the best few beside one serve the next.
+            beside = [e.spec.cpu for e in best[:SERVERS_TRIED] if e.spec.cpu is not None]
             if best:
                 e = best[0]
                 found.append((_hardware_barred(e), float(e.usd_per_month[0]), e.spec))
