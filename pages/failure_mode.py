@@ -17,24 +17,37 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
         "Distribution is above all a new set of ways to fail. The failure you name decides on "
         "replicas, checkpoints, queues and validation, and on the terms that make sense."
     )
-    fields.field("failure_mode", widget="radio", horizontal=False)
-    for name in ("downtime", "consistency"):
-        if applies(name, workload.kind):
-            fields.field(name)
+    question, picture = st.columns(2, gap="large")
+    with question:
+        captions = [curves.MEANS[mode] for mode in FailureMode]
+        fields.field("failure_mode", widget="radio", sure=False, captions=captions)
+        fields.field("failure_mode_sure", widget="segments", label="How sure of this")
+        for name in ("downtime", "consistency"):
+            if applies(name, workload.kind):
+                fields.field(name, widget="select")
 
     answer = shell.assessment(workload)
-    best = answer.best
-    figure = curves.failure_picture(workload, best.units, curves.fleet_usd_per_hour(answer))
-    st.subheader(figure.title, anchor=False)
-    question_charts.picture(figure)
-    st.caption(labels.plain(figure.message))
+    with picture:
+        figure = curves.failure_picture(answer)
+        st.subheader(labels.plain(figure.title), anchor=False)
+        question_charts.picture(figure)
+        st.caption(labels.plain(figure.message))
+
     st.subheader("What each failure asks for", anchor=False)
     asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in curves.ASKS.items()}
     question_charts.remedies(asks, curves.REMEDIES, FAILURE_LABELS[workload.failure_mode])
 
-    st.subheader("Does it need a distributed system at all?", anchor=False)
-    st.markdown(labels.plain(answer.architecture.verdict))
-    if workload.failure_mode is not FailureMode.unknown:
+    here, distributed = st.columns(2, gap="large")
+    with here:
+        st.subheader("What follows for this job", anchor=False)
         for remedy, why in answer.architecture.remedies:
             st.markdown(f"- **{labels.plain(remedy)}**: {labels.plain(why)}")
+    with distributed:
+        st.subheader("Does it need a distributed system at all?", anchor=False)
+        st.markdown(labels.plain(answer.architecture.verdict))
+        for flag in curves.distribution_flags(answer):
+            icon = ":material/flag:" if flag.holds else ":material/remove:"
+            met = "" if flag.holds else " (not so here)"
+            st.markdown(f"{icon} **{labels.plain(flag.rule)}**{met}: {labels.plain(flag.here)}")
+    question_charts.verdicts("failure_mode", answer)
     faq("failure_mode")

@@ -6,51 +6,149 @@ from datetime import date
 
 import streamlit as st
 
+from engine.errors import InputError
 from engine.explain import curves
-from pages.components import fields, labels, question_charts, shares_editor, shell
+from engine.workload.answers import Certainty
+from engine.workload.workload import Workload
+from pages.components import fields, labels, question_charts, shell
 from pages.components.faq import faq
 
 TITLE = "How much of it can run in parallel?"
+WAYS = ["Set it", "Usual for this work", "From timings"]
+SIZES = 8  # of timings, as many as the workload holds
+
+
+def take_slider() -> None:
+    """Take the slider's value as the answer."""
+    shell.change(parallel_fraction=st.session_state["w_fraction_slider"])
+
+
+def set_it(likely: float) -> None:
+    """A slider and a number for the same answer; the slider stands at the usual value first."""
+    shown = shell.shown("parallel_fraction")
+    at = min(max(likely if shown is None else shown, 0.0), 1.0)
+    st.slider("Serial on the left, parallel on the right", 0.0, 1.0, step=0.005,
+              format="percent", key=shell.bind("w_fraction_slider", at),
+              on_change=take_slider)  # fmt: skip
+    fields.field("parallel_fraction", sure=False)
+    fields.field("parallel_fraction_sure", widget="segments", label="How sure of this")
+
+
+def usual(now: Workload) -> None:
+    """The prior of the kind of work, to take or to leave open."""
+    low, likely, high, source = curves.usual_fraction(now)
+    st.markdown(
+        f"**{likely:.1%}** is usual for this kind of work, between {low:.1%} and {high:.1%}."
+    )
+    st.caption(labels.plain(f"{source}. Left open, the whole range enters the answer."))
+    with st.container(horizontal=True):
+        take = {"parallel_fraction": likely, "parallel_fraction_sure": Certainty.guess}
+        st.button(f"Answer {likely:.1%}, as a guess", on_click=shell.change, kwargs=take)
+        st.button("Leave it open", on_click=shell.change,
+                  kwargs={"parallel_fraction": None, "timings": ()})  # fmt: skip
+
+
+def take_timings() -> None:
+    """Take the complete rows of machines and hours; half a row waits for its other half."""
+    state = st.session_state
+    typed = [(state.get(f"w_machines_{i}"), state.get(f"w_hours_{i}")) for i in range(SIZES)]
+    state["timing_rows"] = [row for row in typed if row != (None, None)]
+    shell.change(timings=tuple(row for row in typed if None not in row))
+
+
+def timings(now: Workload) -> None:
+    """Rows of machines and hours, one more than are filled; what they say of the scaling."""
+    st.caption(
+        "The same work on different numbers of machines. Two sizes give the fraction (Amdahl), "
+        "three or more also what the machines lose to each other."
+    )
+    rows = st.session_state.get("timing_rows", [])
+    given = shell.shown("timings")
+    if tuple(row for row in rows if None not in row) != given:  # came by a link
+        rows = list(given)
+    for i in range(min(max(len(rows) + 1, 3), SIZES)):
+        machines, hours = rows[i] if i < len(rows) else (None, None)
+        for cell, name, value in zip(st.columns(2), ("machines", "hours"), (machines, hours),
+                                     strict=True):  # fmt: skip
+            cell.number_input(f"{name.title()}, size {i + 1}", value=None, format="%.12g",
+                              key=shell.bind(f"w_{name}_{i}", value),
+                              on_change=take_timings)  # fmt: skip
+    fields.complain("timings")
+    if now.parallel_fraction is not None and now.timings:
+        st.caption(f"The fraction that you set, {now.parallel_fraction:.1%}, goes before timings.")
+        st.button("Let the timings answer", on_click=shell.change,
+                  kwargs={"parallel_fraction": None})  # fmt: skip
+
 
 with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as workload:
     st.markdown(
         "The share of the single-core time that many processors can do at once. The rest caps the "
         "speed-up, however much hardware is added."
     )
-    fields.field("parallel_fraction")
     low, likely, high, told = curves.present_fraction(workload)
-    if not told:
-        st.caption(
-            f"Not answered: {likely:.0%} is usual for this kind of work, between {low:.0%} and "
-            f"{high:.0%}."
-        )
-    with st.expander("Work it out from timings at different sizes", icon=":material/timer:"):
-        st.caption("The same work on different numbers of machines. Two sizes give the fraction "
-                   "(Amdahl), three or more also show contention.")  # fmt: skip
-        shares_editor.timings()
     reading = curves.read_timings(workload)
-    if reading is not None:
-        st.info(labels.plain(reading.message), icon=":material/timer:")
-    fields.field("gpu_speedup")
-
-    left, right = st.columns(2, gap="large")
-    with left:
-        top = curves.speedup_curve(likely)[-1]
-        st.subheader(f"1,024 machines make it {labels.number(top[1])} times as fast", anchor=False)
+    question, picture = st.columns(2, gap="large")
+    with question:
+        used = 2 if workload.timings and workload.parallel_fraction is None else 0
+        way = st.segmented_control("How do you want to tell it?", WAYS, default=WAYS[used],
+                                   key="fraction_way", required=True)  # fmt: skip
+        if way == WAYS[0]:
+            set_it(likely)
+        elif way == WAYS[1]:
+            usual(workload)
+        else:
+            timings(workload)
+        if not told:
+            st.caption(
+                f"Not answered yet: the usual {likely:.1%} stands in, from {low:.1%} to {high:.1%}."
+            )
+    with picture:
+        timed = reading is not None and workload.parallel_fraction is None
+        title = curves.speedup_title(likely, reading, timed)
+        st.subheader(title, anchor=False)
         question_charts.speedup(
             curves.speedup_curve(likely),
             None if told else (curves.speedup_curve(low), curves.speedup_curve(high)),
-            reading.usl_curve(1024) if reading is not None else [],
-            reading.points if reading is not None else [],
-            f"Speed-up by Amdahl's law at {likely:.0%}: {top[1]:.3g} times on 1,024 machines.",
-        )
-    with right:
-        crossing = curves.crossover_picture(workload, curves.price_ratio(workload, date.today()))
-        st.subheader("From which fraction on a GPU is the cheaper", anchor=False)
-        question_charts.crossover(crossing, curves.ARTICLE_FRACTION, likely)
-        st.caption(labels.plain(crossing.message))
+            curves.speedup_limit(likely), reading, timed, f"{title}, parallel part {likely:.1%}.",
+        )  # fmt: skip
+        if reading is not None:
+            st.caption(labels.plain(f"Your timings: {reading.message}"))
+
+    st.subheader("From which fraction on is a GPU the cheaper?", anchor=False)
+    question, picture = st.columns(2, gap="large")
+    answer = shell.assessment(workload)
+    price = curves.price_ratio(answer, date.today())
+    with question:
+        fields.field("gpu_speedup", sure=False)
+        fields.field("gpu_speedup_sure", widget="segments", label="How sure of the speed-up")
+        tried = st.number_input(
+            "Price of the GPU · times one 96-vCPU server", value=None, format="%.12g",
+            key="fraction_ratio", placeholder=f"{price.ratio:.2f}, from today's prices",
+        )  # fmt: skip
         st.caption(
-            f"The article's 70% holds for a GPU at {curves.ARTICLE_RATIO:g} times the price and "
-            f"{curves.ARTICLE_SPEEDUP:g} times the speed."
+            labels.plain(
+                f"Today one {price.gpu} costs ${price.gpu_usd_per_hour:.2f} an hour and a 96-vCPU "
+                f"server ${price.server_usd_per_hour:.2f}. Another ratio is for trying out; a node "
+                "of eight costs eight times as much. Quotes of your own belong to the prices."
+            )
         )
+        shell.link(shell.PRICES[0], "Add your own quotes", icon=shell.PRICES[2])
+    with picture:
+        try:
+            ratio = price.ratio if tried is None else tried
+            crossing = curves.crossover_picture(workload, ratio)
+        except InputError as error:
+            question.error(labels.plain(error), icon=":material/error:")
+            crossing = curves.crossover_picture(workload, price.ratio)
+        st.markdown(f"**{labels.plain(crossing.title)}**")
+        question_charts.crossover(crossing, curves.ARTICLE_FRACTION, likely)
+        st.caption(
+            labels.plain(
+                f"{crossing.message} At your fraction the GPU's work costs {crossing.cost_now:.2g} "
+                f"of the server's. Dashed: the article's 70% at {curves.ARTICLE_RATIO:g} times the "
+                f"price and {curves.ARTICLE_SPEEDUP:g} times the speed."
+            )
+        )
+    because = {"seventy_percent": curves.crossover_reason(crossing, answer)}
+    question_charts.verdicts("parallel_fraction", answer, because)
     faq("parallel_fraction")

@@ -6,6 +6,7 @@ from datetime import date
 
 import streamlit as st
 
+from engine.assessment import PLACEMENT_LABELS
 from engine.explain import curves
 from engine.workload.answers import UtilizationBy
 from pages.components import fields, labels, question_charts, shell
@@ -24,45 +25,41 @@ with shell.page(TITLE, ":material/schedule:", question="utilization") as workloa
         "work, the less a useful hour costs."
     )
     fields.field("utilization_by", widget="segments")
-    cells = st.grid(columns=2, min_column_width=280, gap="medium")
+    cells = st.grid(columns=3, min_column_width=220, gap="medium")
     for name in (*ASKED[workload.utilization_by], "monthly_variation"):
         with cells.container():
             fields.field(name, sure=False)
-    if workload.utilization_by is not UtilizationBy.schedule:
-        fields.field("useful_hours_sure", widget="segments", label="How sure of the hours")
+    fields.field("useful_hours_sure", widget="segments", label="How sure of the hours")
     use, told = curves.stated_use(workload)
     if not told:
-        st.caption(f"Not answered: {labels.percent(use)} of the month is usual for this work.")
+        st.caption(f"Not answered yet: {use:.0%} of the month is usual for this kind of work.")
 
-    best = shell.assessment(workload).best
-    lead = max(best.stages, key=lambda s: s.usd_per_month.likely)
-    unit = curves.unit_of_interest(workload, date.today(), lead.sku)
-    if unit is not None:
-        found = curves.ways_to_pay(unit)
-        crossings = curves.break_evens(found)
-        st.subheader(f"What a useful hour of one {labels.plain(unit.name)} costs", anchor=False)
-        words = "; ".join(
-            f"{way}: never" if at is None else f"{way}: from {at:.0%} on" for way, at in crossings
+    answer = shell.assessment(workload)
+    lead = curves.lead_stage(answer)
+    hardware = PLACEMENT_LABELS[lead.hardware]
+    unit = curves.unit_of_interest(answer, date.today())
+    found = curves.ways_to_pay(unit)
+    title, text = curves.cheapest_at(found, use)
+    st.subheader(labels.plain(title), anchor=False)
+    question_charts.ways(
+        found, hardware, use, curves.UTILIZATION_MARKS, curves.break_evens(found),
+        f"Cost of a useful hour of one {unit.name} against utilization. {title}. {text}",
+    )  # fmt: skip
+    st.caption(
+        labels.plain(
+            f"One {unit.name}. {text} Dots: break-evens at today's prices. Dashed: the articles' "
+            f"marks. The recommended machines would be busy {labels.percent(curves.use_on(lead))} "
+            "of the hours."
         )
-        question_charts.ways(
-            found, use, curves.UTILIZATION_MARKS,
-            f"Cost of a useful hour against utilization. Cheaper than on demand: {words}.",
-        )  # fmt: skip
-        st.caption(
-            f"The solid line is your {labels.percent(use)}. Cheaper than on demand, as computed: "
-            f"{words}. The dashed lines are the articles' marks."
-        )
-        rates = [w.usd_per_hour for w in found if w.pays_idle]
-        rent = next((w.usd_per_hour for w in found if w.label == "On demand"), 0.0)
-        if rates and rent > 0:
-            months, variation = curves.demand_by_month(workload)
-            level = curves.committed_level(months, min(rates) / rent)
-            st.subheader("How much of a varying demand to commit to", anchor=False)
-            text = (
-                f"Months vary by {labels.percent(variation)}. At these prices commit to "
-                f"{level:.0f} of 100 and rent the rest when it comes; the article's 30% rule says "
-                f"{'the cloud' if variation > 0.3 else 'commit'}."
-            )
-            question_charts.demand(months, level, text)
-            st.caption(text)
+    )
+    plan = curves.commitment(answer, found, lead)
+    if plan is not None:
+        picture, follows = st.columns([3, 2], gap="large")
+        with picture:
+            st.subheader(labels.plain(plan.title), anchor=False)
+            question_charts.demand(plan, hardware)
+        with follows:
+            st.subheader("What follows for this job", anchor=False)
+            st.markdown(labels.plain(plan.message))
+    question_charts.verdicts("utilization", answer)
     faq("utilization")

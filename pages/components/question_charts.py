@@ -1,327 +1,519 @@
-"""The pictures of the four questions, as Vega-Lite specifications; the message is the title.
+"""The pictures of the four questions, as Vega-Lite specifications; the message is the page's title.
 
 Colours come from the theme: placements have its first four, in the order of `charts.PLACEMENTS`.
+Labels stand at the marks; where lines end close to each other they are spread over the height.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import streamlit as st
+
+from engine.assessment import PLACEMENT_LABELS, Assessment
 from engine.explain.curves import (
+    Commitment,
     CrossoverPicture,
+    GpuCeiling,
     Picture,
     Roof,
     TimeShare,
+    TimingReading,
     WayToPay,
+    rules_at,
 )
+from pages.components import labels
+from pages.components.backing import AGREES
 from pages.components.charts import PLACEMENTS, show
 
 HEIGHT = 280
-GREY = "gray"
-PLACE = {"field": "hardware", "type": "nominal", "scale": {"domain": PLACEMENTS}, "legend": None}
+LINE_PX = 15  # between two labels above each other
+Layer = dict[str, Any]
+Points = Sequence[tuple[float, float]]
 
 
-def _x(title: str, **more: Any) -> dict[str, Any]:
-    return {"field": "x", "type": "quantitative", "title": title, **more}
+# --- parts of every picture
 
 
-def _y(title: str, **more: Any) -> dict[str, Any]:
-    del title  # stands above the chart
-    return {"field": "y", "type": "quantitative", "title": None, **more}
+def ink() -> str:
+    """The colour of words and helper lines: 4.5:1 or more on the page's background."""
+    return "#aeb6c2" if st.context.theme.type == "dark" else "#5c6470"
 
 
-def _titled(spec: dict[str, Any], y_title: str) -> dict[str, Any]:
-    """The same with the title of the y axis above the chart, where it can be read."""
+def _rows(points: Points, **more: Any) -> list[dict[str, Any]]:
+    return [{"x": x, "y": y, **more} for x, y in points]
+
+
+def _axis(channel: str, title: str | None, **more: Any) -> Layer:
+    return {"field": channel, "type": "quantitative", "title": title, **more}
+
+
+def _coloured() -> Layer:
+    """The colour of the placement named in the field `hardware`."""
+    scale = {"domain": PLACEMENTS}
+    return {"color": {"field": "hardware", "type": "nominal", "scale": scale, "legend": None}}
+
+
+def _line(points: Points, encoding: Layer, **mark: Any) -> Layer:
+    return {
+        "data": {"values": _rows(points)},
+        "mark": {"type": "line", "strokeWidth": 2.5, **mark},
+        "encoding": encoding,
+    }
+
+
+def _word(x: float, y: float, text: str, encoding: Layer, **mark: Any) -> Layer:
+    """A label at a point of the plane."""
+    return {
+        "data": {"values": [{"x": x, "y": y, "text": text}]},
+        "mark": {"type": "text", "fontSize": 12, "color": ink(), **mark},
+        "encoding": {**encoding, "text": {"field": "text"}},
+    }
+
+
+def _dot(points: Points, encoding: Layer, **mark: Any) -> Layer:
+    return {
+        "data": {"values": _rows(points)},
+        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1, **mark},
+        "encoding": encoding,
+    }
+
+
+def _marks(
+    marks: Sequence[tuple[float, str]], x: Layer, flip: float, low: bool = False
+) -> list[Layer]:
+    """Dashed vertical lines, their words one under the other at the top, or `low` at the bottom.
+
+    flip : x from which on the words stand to the left of their line
+    """
+    lines: Layer = {
+        "data": {"values": [{"x": v} for v, _ in marks]},
+        "mark": {"type": "rule", "strokeDash": [3, 4], "color": ink()},
+        "encoding": {"x": x},
+    }
+    words = []
+    for i, (v, text) in enumerate(marks):
+        at = f"height - {8 + LINE_PX * (len(marks) - 1 - i)}" if low else f"{8 + LINE_PX * i}"
+        left = {"align": "right", "dx": -4} if v >= flip else {"align": "left", "dx": 4}
+        words.append(_at_height(v, text, at, x, **left))
+    return [lines, *words] if marks else []
+
+
+def _at_height(x_value: float, text: str, pixels: str, x: Layer, **mark: Any) -> Layer:
+    """A label at a value of x and a height in pixels, as an expression of the plot's `height`."""
+    return {
+        "data": {"values": [{"x": x_value, "text": text}]},
+        "mark": {"type": "text", "fontSize": 12, "color": ink(), "y": {"expr": pixels}, **mark},
+        "encoding": {"x": x, "text": {"field": "text"}},
+    }
+
+
+def _draw(spec: Layer, alt: str, y_title: str = "", right: int = 16) -> None:
+    """Draw it with the title of the y axis above the chart, where it can be read."""
     words = {"text": y_title, "anchor": "start", "fontSize": 12, "fontWeight": "normal",
-             "color": GREY, "offset": 12}  # fmt: skip
-    return {"title": words, "padding": {"right": 24}, **spec}
+             "color": ink(), "offset": 12}  # fmt: skip
+    title = {"title": words} if y_title else {}
+    show({**title, "padding": {"right": right, "left": 0, "top": 4, "bottom": 0}, **spec}, alt)
 
 
-def _points(points: Sequence[tuple[float, float]]) -> list[dict[str, Any]]:
-    return [{"x": x, "y": y} for x, y in points]
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Heights (0 at the top, 1 at the bottom) near the wanted ones, at least `gap` apart."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = [0.0] * len(wanted)
+    above = -math.inf
+    for i in order:
+        above = placed[i] = max(wanted[i], above + gap)
+    below = 1 + gap
+    for i in reversed(order):
+        below = placed[i] = min(placed[i], below - gap)
+    return placed
 
 
-def _rules(marks: Sequence[tuple[float, str]], title: str = "", log: bool = False) -> list[Any]:
-    """Vertical lines with their words at the top."""
-    # Words of a mark near the right edge of a percent axis stand to its left.
-    data = [{"x": x, "text": text, "right": not log and 75 < x <= 100} for x, text in marks]
-    scale = {"scale": {"type": "log"}} if log else {}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": data},
-            "mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY},
-            "encoding": {"x": _x(title, **scale)},
-        }
-    ]
-    for i, row in enumerate(data):
-        layers.append(
-            {
-                "data": {"values": [row]},
-                "mark": {
-                    "type": "text", "align": "left", "dx": 4, "fontSize": 12, "color": GREY,
-                    "y": 8 + 15 * (i % 5),
-                },
-                "encoding": {"x": _x(title, **scale), "text": {"field": "text"}},
-            }
-        )  # fmt: skip
-    return layers
+# --- question 1
 
 
-def time_shares(shares: Sequence[TimeShare]) -> None:
-    """One bar of the whole time, a part a resource, the largest first."""
-    data = [
-        {"title": s.title, "share": s.share * 100, "row": i, "label": f"{s.title} {s.share:.0%}",
-         "largest": s.largest}
-        for i, s in enumerate(shares)
-    ]  # fmt: skip
+def time_shares(shares: Sequence[TimeShare], gpu: GpuCeiling) -> None:
+    """The whole time as steps, a resource each, and under it what a GPU leaves of it.
+
+    In the colour of GPUs what they can shorten, in grey what they can't.
+    """
+    rows, start = [], 0.0
+    for s in shares:
+        note = " · no GPU shortens it" if s.io else ""
+        rows.append(_step(s.title, start, s.share, s.io, f"{s.title} {s.share:.0%}{note}"))
+        start += s.share
+    computed = gpu.serial + gpu.parallel
+    left = f"Left on a GPU {gpu.io + computed:.0%}"
+    rows.append(_step(left, 0, gpu.io, True, left))
+    rows.append(_step(left, gpu.io, computed, False, ""))
+    x = _axis("x", "Share of the time, %", scale={"domain": [0, 100]},
+              axis={"grid": False, "tickCount": 5})  # fmt: skip
+    bar = {"type": "bar", "height": 12, "cornerRadius": 2, "yOffset": 9}
     spec = {
-        "height": {"step": 34},
-        "data": {"values": data},
-        "encoding": {
-            "y": {"field": "title", "type": "nominal", "sort": None, "axis": None},
-            "x": {"field": "share", "type": "quantitative", "title": "Share of the time, %",
-                  "scale": {"domain": [0, 100]}, "axis": {"grid": False, "tickCount": 5}},
-        },
+        "height": {"step": 38},
+        "data": {"values": rows},
+        "encoding": {"y": {"field": "row", "type": "nominal", "axis": None,
+                           "sort": [r["row"] for r in rows]}},
         "layer": [
             {
-                "mark": {"type": "bar", "height": 20, "cornerRadius": 3},
-                "encoding": {"opacity": {"condition": {"test": "datum.largest", "value": 1},
-                                         "value": 0.45}},
+                "transform": [{"filter": "!datum.io"}],
+                "mark": bar,
+                "encoding": {"x": x, "x2": {"field": "x2"}, **_coloured()},
             },
             {
-                "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 13, "color": GREY},
-                "encoding": {"text": {"field": "label"}},
+                "transform": [{"filter": "datum.io"}],
+                "mark": {**bar, "color": ink()},
+                "encoding": {"x": x, "x2": {"field": "x2"}},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dy": -7, "fontSize": 13,
+                         "color": ink()},
+                "encoding": {"x": {"value": 0}, "text": {"field": "label"}},
             },
         ],
     }  # fmt: skip
     words = ", ".join(f"{s.title} {s.share:.0%}" for s in shares)
-    show(spec, f"Share of the time by resource: {words}.")
+    _draw(spec, f"Share of the time by resource: {words}. {left}.")
+
+
+def _step(row: str, start: float, share: float, io: bool, label: str) -> dict[str, Any]:
+    return {"row": row, "x": start * 100, "x2": (start + share) * 100, "io": io, "label": label,
+            "hardware": "GPU"}  # fmt: skip
 
 
 def roofline(roofs: Sequence[Roof], band: tuple[float, float, float]) -> None:
     """Attainable rate over arithmetic intensity for each machine, with the job's own band."""
-    xs = [10 ** (i / 10) for i in range(-20, 36)]
-    lines = []
-    for roof in roofs:
-        ys = roof.line(xs)
-        lines += [
-            {"x": x, "y": y, "name": roof.name, "hardware": roof.hardware}
-            for x, y in zip(xs, ys, strict=True)
-        ]
-    log: dict[str, Any] = {"scale": {"type": "log"}, "axis": {"grid": False, "tickCount": 5}}
-    x = _x("Arithmetic per byte of memory traffic, FLOP/byte", **log)
-    y = _y("Attainable, GFLOP/s", **log)
+    edge, bottom = 10_000.0, 1e9
+    xs = [10 ** (i / 10) for i in range(-20, 41)]
+    x = _axis("x", "FLOP per byte of memory traffic",
+              scale={"type": "log", "domain": [0.01, edge]},
+              axis={"grid": False, "values": [0.01, 1, 100, edge], "format": ",~r"})  # fmt: skip
+    top = max(r.peak_gflops for r in roofs) * 2e9
+    y = _axis("y", None, scale={"type": "log", "domain": [bottom, top], "nice": False},
+              axis={"grid": False, "values": [1e9, 1e12, 1e15], "format": "~s"})  # fmt: skip
     low, middle, high = band
-    names = [r.name for r in roofs]
-    legend = {"orient": "bottom", "title": None, "columns": 1, "labelLimit": 300}
-    by_name = {"field": "name", "type": "nominal", "sort": names, "legend": legend}
-    spec = {
-        "height": HEIGHT + 100,
-        "layer": [
-            {
-                "data": {"values": [{"x": low, "x2": high}]},
-                "mark": {"type": "rect", "opacity": 0.15, "color": GREY},
-                "encoding": {"x": x, "x2": {"field": "x2"}},
-            },
-            {
-                "data": {"values": [{"x": middle, "text": "this kind of work"}]},
-                "mark": {"type": "text", "y": 10, "fontSize": 12, "color": GREY},
-                "encoding": {"x": x, "text": {"field": "text"}},
-            },
-            {
-                "data": {"values": lines},
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {"x": x, "y": y, "strokeDash": by_name, "color": PLACE},
-            },
-        ],
-    }
+    layers: list[Layer] = [
+        {
+            "data": {"values": [{"x": low, "x2": high}]},
+            "mark": {"type": "rect", "opacity": 0.15, "color": ink()},
+            "encoding": {"x": x, "x2": {"field": "x2"}},
+        },
+        _at_height(middle, "this kind of work", "height - 8", x),
+    ]
+    wanted = [1 - math.log(r.peak_gflops * 1e9 / bottom) / math.log(top / bottom) for r in roofs]
+    for roof, at_height in zip(roofs, spread(wanted, 0.06), strict=True):
+        at = {"x": x, "y": y}
+        values = _rows(
+            [(v, g * 1e9) for v, g in zip(xs, roof.line(xs), strict=True)], hardware=roof.hardware
+        )
+        ridge = _rows([(roof.ridge, roof.peak_gflops * 1e9)], hardware=roof.hardware)
+        layers += [
+            {"data": {"values": values}, "mark": {"type": "line", "strokeWidth": 2.5},
+             "encoding": {**at, **_coloured()}},
+            {"data": {"values": ridge},
+             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+             "encoding": {**at, **_coloured()}},
+            _at_height(edge, roof.name, f"height * {at_height:.3f}", x, align="left", dx=6),
+        ]  # fmt: skip
     words = "; ".join(
         f"{r.name}: {r.peak_gflops:,.0f} GFLOP/s from {r.ridge:,.0f} FLOP/byte on" for r in roofs
     )
-    spec = _titled(spec, "Attainable, GFLOP/s")
-    show(spec, f"Roofline. {words}. This kind of work does {low:g} to {high:g} FLOP a byte.")
+    _draw(
+        {"height": HEIGHT + 80, "layer": layers},
+        f"Roofline. {words}. This kind of work does {low:g} to {high:g} FLOP a byte.",
+        "Attainable FLOP/s; each dot is a ridge",
+    )
+
+
+# --- question 2
+
+
+SIDES: dict[str, dict[str, Any]] = {
+    "left": {"align": "right", "dx": -6, "dy": -8},
+    "right": {"align": "left", "dx": 8, "dy": -6},
+    "under": {"align": "right", "dx": -6, "dy": 14},
+}
 
 
 def picture(p: Picture) -> None:
-    """A living figure of question 2."""
-    scale: dict[str, Any] = {"type": "log"} if p.log_x else {}
-    axis = {"grid": False, "tickCount": 6, "format": "~r"}
-    x = _x(p.x_title, axis=axis, scale=scale)
-    y = _y(p.y_title, axis={"tickCount": 5, "format": "~s"})
+    """A living figure of question 2: lines with their names, or bars with their words."""
+    alt = f"{p.title}. {p.message}"
+    if p.bars:
+        _bars(p)
+        return
+    first = p.lines[0].points
+    ticks: Layer = {"tickCount": 5, "format": "~r"}
+    if len(first) < 6:
+        ticks = {"values": [x for x, _ in first], "format": "d", "labelOverlap": False}
+    x = _axis("x", p.x_title, axis={"grid": False, **ticks},
+              scale={"type": "log"} if p.log_x else {"nice": False})  # fmt: skip
+    whole = "datum.value ? format(datum.value, '~s') : '0'"
+    y_axis: Layer = {"tickCount": 4, "labelExpr": whole, "grid": False}
+    if p.y_ticks:
+        cases = " : ".join(f"datum.value == {v!r} ? '{text}'" for v, text in p.y_ticks)
+        y_axis = {"values": [v for v, _ in p.y_ticks], "labelExpr": f"{cases} : ''", "grid": True}
+    scale: Layer = {"type": "log"} if p.log_y else {"zero": p.zero_y}
+    at = {"x": x, "y": _axis("y", None, axis=y_axis, scale=scale)}
+    layers: list[Layer] = []
+    for i, line in enumerate(p.lines):
+        dash = {} if i == 0 else {"strokeDash": [6, 3 * i], "color": ink()}
+        layers.append(_line(line.points, at, point=len(line.points) < 6, **dash))
+        if len(p.lines) > 1:
+            where = line.points[line.label_at]
+            layers.append(_word(*where, line.label, at, **SIDES[line.side]))
+    far = first[-1][0] * (0.3 if p.log_x else 0.6)
+    layers += _marks(p.marks, x, far, low=p.low_marks)
+    _draw({"height": HEIGHT, "layer": layers}, alt, p.y_title)
+
+
+def _bars(p: Picture) -> None:
+    rows = [{"name": n, "x": v, "label": f"{n}: {words}"} for n, v, words in p.bars]
     spec = {
-        "height": HEIGHT,
+        "height": {"step": 46},
+        "data": {"values": rows},
+        "encoding": {"y": {"field": "name", "type": "nominal", "sort": None, "axis": None}},
         "layer": [
             {
-                "data": {"values": _points(p.points)},
-                "mark": {"type": "line", "strokeWidth": 2.5, "point": len(p.points) < 12},
-                "encoding": {"x": x, "y": y},
+                "mark": {"type": "bar", "height": 14, "cornerRadius": 2, "yOffset": 9},
+                "encoding": {"x": _axis("x", p.x_title, scale={"type": "symlog"},
+                                        axis={"grid": False, "values": [0, 1, 15, 60, 1440]})},
             },
-            *(_rules(p.marks, p.x_title, p.log_x) if p.marks else []),
+            {
+                "mark": {"type": "text", "align": "left", "dy": -9, "fontSize": 13,
+                         "color": ink()},
+                "encoding": {"x": {"value": 0}, "text": {"field": "label"}},
+            },
         ],
-    }
-    show(_titled(spec, p.y_title), f"{p.title}. {p.message}")
+    }  # fmt: skip
+    _draw(spec, f"{p.title}. {p.message}")
 
 
 def remedies(asks: Mapping[str, Sequence[str]], columns: Sequence[str], chosen: str) -> None:
     """Which failure asks for what; the chosen one is lit."""
-    data = [
+    rows = [
         {"mode": mode, "remedy": remedy, "lit": mode == chosen}
         for mode, wanted in asks.items()
         for remedy in wanted
     ]
+    names = [{"mode": mode, "lit": mode == chosen} for mode in asks]
+    y = {"field": "mode", "type": "nominal", "sort": list(asks), "axis": None}
+    lit = {"condition": {"test": "datum.lit", "value": 1}, "value": 0.35}
     spec = {
-        "height": {"step": 30},
-        "data": {"values": data},
-        "mark": {"type": "circle", "size": 220},
-        "encoding": {
-            "x": {"field": "remedy", "type": "nominal", "sort": list(columns), "title": None,
-                  "axis": {"orient": "top", "labelAngle": -90, "labelOverlap": False,
-                           "domain": False, "ticks": False}},
-            "y": {"field": "mode", "type": "nominal", "sort": list(asks), "title": None,
-                  "axis": {"labelLimit": 260, "domain": False, "ticks": False, "grid": True}},
-            "opacity": {"condition": {"test": "datum.lit", "value": 1}, "value": 0.3},
-        },
+        "height": {"step": 44},
+        "encoding": {"y": y},
+        "layer": [
+            {
+                "data": {"values": rows},
+                "mark": {"type": "circle", "size": 170, "yOffset": 10},
+                "encoding": {
+                    "x": {"field": "remedy", "type": "nominal", "sort": list(columns),
+                          "title": None,
+                          "axis": {"orient": "top", "labelAngle": -45, "labelAlign": "left",
+                                   "labelLimit": 160, "domain": False, "ticks": False,
+                                   "labelOverlap": False, "grid": True, "gridOpacity": 0.5}},
+                    "opacity": lit,
+                },
+            },
+            {
+                "data": {"values": names},
+                "mark": {"type": "text", "align": "left", "dy": -10, "fontSize": 13,
+                         "color": ink(),
+                         "fontWeight": {"expr": "datum.lit ? 'bold' : 'normal'"}},
+                "encoding": {"x": {"value": 0}, "text": {"field": "mode"}},
+            },
+        ],
     }  # fmt: skip
     words = "; ".join(f"{mode}: {', '.join(wanted)}" for mode, wanted in asks.items())
-    show(spec, f"What each failure asks of the architecture. {words}.")
+    _draw(spec, f"What each failure asks of the architecture. {words}.")
+
+
+# --- question 3
 
 
 def speedup(
-    curve: Sequence[tuple[float, float]],
-    band: tuple[Sequence[tuple[float, float]], Sequence[tuple[float, float]]] | None,
-    fitted: Sequence[tuple[float, float]],
-    measured: Sequence[tuple[float, float]],
+    curve: Points,
+    band: tuple[Points, Points] | None,
+    limit: float | None,
+    reading: TimingReading | None,
+    timed: bool,
     text: str,
 ) -> None:
-    """Speed-up against machines: Amdahl with its range, the fitted law, the measured points."""
-    axis = {"grid": False, "tickCount": 6, "format": "~r"}
-    x = _x("Machines", scale={"type": "log", "base": 2}, axis=axis)
-    y = _y("Times as fast as one", scale={"type": "log", "base": 2}, axis=axis)
-    layers: list[dict[str, Any]] = []
+    """Speed-up against machines: Amdahl with its range and limit, the timings and their law.
+
+    timed : the timings are the answer; where a law with communication fits them, it stands alone
+    """
+    law = reading.fitted if reading is not None else ()
+    if timed and law:
+        curve, limit = (), None
+    axis = {"grid": False, "tickCount": 5, "format": ",~r"}
+    x = _axis("x", "Machines", scale={"type": "log", "base": 2, "domain": [1, 1024]},
+              axis={**axis, "values": [1, 4, 16, 64, 256, 1024]})  # fmt: skip
+    at = {"x": x, "y": _axis("y", None, scale={"type": "log", "base": 2}, axis=axis)}
+    layers: list[Layer] = []
     if band is not None:
-        low, high = band
-        area = [{"x": n, "y": a, "y2": b} for (n, a), (_, b) in zip(low, high, strict=True)]
+        area = [{"x": n, "y": a, "y2": b} for (n, a), (_, b) in zip(*band, strict=True)]
         layers.append(
             {
                 "data": {"values": area},
                 "mark": {"type": "area", "opacity": 0.2},
-                "encoding": {"x": x, "y": y, "y2": {"field": "y2"}},
+                "encoding": {**at, "y2": {"field": "y2"}},
             }
         )
-    layers.append(
-        {
-            "data": {"values": _points(curve)},
-            "mark": {"type": "line", "strokeWidth": 2.5},
-            "encoding": {"x": x, "y": y},
-        }
-    )
-    if fitted:
-        layers.append(
-            {
-                "data": {"values": _points(fitted)},
-                "mark": {"type": "line", "strokeWidth": 2, "strokeDash": [6, 4], "color": GREY},
-                "encoding": {"x": x, "y": y},
-            }
-        )
-    if measured:
-        layers.append(
-            {
-                "data": {"values": _points(measured)},
-                "mark": {"type": "point", "filled": True, "size": 90, "color": GREY},
-                "encoding": {"x": x, "y": y},
-            }
-        )
-    show(_titled({"height": HEIGHT, "layer": layers}, "Times as fast as one machine"), text)
+    layers.append(_line(curve, at))
+    if limit is not None and limit < 5000:
+        layers += [
+            _line([(1, limit), (1024, limit)], at, strokeDash=[3, 4], strokeWidth=1, color=ink()),
+            _word(1024, limit, f"never more than {labels.number(limit)} times", at,
+                  align="right", dy=-8),
+        ]  # fmt: skip
+    if law:
+        kept = [p for p in law if p[1] >= 0.5]
+        style = {} if timed else {"strokeDash": [6, 4], "color": ink()}
+        layers.append(_line(kept, at, **style))
+        best = max(kept, key=lambda p: p[1])
+        layers.append(_word(*best, "law of your timings", at, align="left", dy=-10, dx=4))
+    if reading is not None:
+        layers.append(_dot(reading.points, at, color=ink()))
+    _draw({"height": HEIGHT, "layer": layers}, text, "Times as fast as one machine")
 
 
 def crossover(c: CrossoverPicture, article_at: float, now: float) -> None:
     """Cost of the work on the GPU over that on the server, against the parallel fraction."""
-    axis = {"grid": False, "tickCount": 5, "format": "~r"}
-    x = _x("Parallelizable fraction, %", scale={"domain": [0, 100]}, axis=axis)
-    y = _y("Cost on the GPU, CPU server = 1", scale={"type": "log"},
-           axis={"tickCount": 4, "format": "~r", "grid": False})  # fmt: skip
-    points = [{"x": p * 100, "y": cost} for p, cost in c.points]
-    marks = [(article_at * 100, "000: 70%"), (now * 100, "your answer")]
+    x = _axis("x", "Parallelizable fraction, %", scale={"domain": [0, 100]},
+              axis={"grid": False, "tickCount": 5})  # fmt: skip
+    both = [y for _, y in (*c.points, *c.article)]
+    domain = [min(both) * 0.8, max(*both, 1.0) * 1.5]
+    y = _axis("y", None, scale={"type": "log", "domain": domain, "nice": False},
+              axis={"tickCount": 4, "format": "~r", "grid": False})  # fmt: skip
+    at = {"x": x, "y": y}
+    article = [(p * 100, cost) for p, cost in c.article]
+    layers = [
+        _line([(0, 1), (100, 1)], at, strokeWidth=1, color=ink()),
+        _line(article, at, strokeDash=[6, 4], strokeWidth=2, color=ink()),
+        _line([(p * 100, cost) for p, cost in c.points], at),
+        _dot([(article_at * 100, 1)], at, color=ink()),
+        _word(article_at * 100, 1, f"000: {article_at:.0%}", at, align="left", dx=6, dy=-9),
+        *_marks([(now * 100, "your answer")], x, 60, low=True),
+    ]
     if 0 < c.at < 1:
-        marks.insert(0, (c.at * 100, f"cheaper from {c.at:.0%} on"))
-    spec = {
-        "height": HEIGHT,
-        "layer": [
-            {
-                "data": {"values": [{"y": 1}]},
-                "mark": {"type": "rule", "color": GREY},
-                "encoding": {"y": y},
-            },
-            {
-                "data": {"values": points},
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {"x": x, "y": y},
-            },
-            *_rules(marks),
-        ],
-    }
-    spec = _titled(spec, "Cost of the work on the GPU; on the CPU server it is 1")
-    show(spec, f"Cost of the work on the GPU against the CPU server. {c.message}")
+        layers += [
+            _dot([(c.at * 100, 1)], at),
+            _word(c.at * 100, 1, f"{c.at:.0%}", at, align="right", dx=-8, dy=10),
+        ]
+    _draw(
+        {"height": HEIGHT, "layer": layers},
+        f"Cost of the work on the GPU against the CPU server. {c.title}. {c.message} The article's "
+        f"curve crosses at {article_at:.0%}.",
+        "Cost of the work on the GPU; on the CPU server it is 1",
+    )
+
+
+# --- question 4
+
+DASHES = {"On demand": [1, 0], "Spot": [2, 3], "By the month": [2, 3], "Reserved 1 year": [5, 4],
+          "Reserved 3 years": [10, 4], "Bought": [1, 0]}  # fmt: skip
 
 
 def ways(
-    found: Sequence[WayToPay], use: float, marks: Sequence[tuple[float, str]], text: str
+    found: Sequence[WayToPay],
+    hardware: str,
+    use: float,
+    marks: Sequence[tuple[float, str]],
+    crossings: Sequence[tuple[str, float | None]],
+    text: str,
 ) -> None:
-    """Cost of a useful hour against utilization, a line for each way to pay."""
-    lines = [{"x": u * 100, "y": usd, "way": way.label} for way in found for u, usd in way.points]
-    ends = [{"x": 100, "y": way.points[-1][1], "way": way.label} for way in found if way.points]
-    axis = {"grid": False, "tickCount": 5}
-    x = _x("Useful share of the hours, %", scale={"domain": [0, 100]}, axis=axis)
-    y = _y(
-        "USD for a useful hour",
-        scale={"type": "log"},
-        axis={"tickCount": 5, "format": "$~r", "grid": False},
-    )
-    colour = {"field": "way", "type": "nominal", "sort": [w.label for w in found],
-              "legend": {"orient": "bottom", "title": None, "columns": 3}}  # fmt: skip
-    spec = {
-        "height": HEIGHT + 60,
-        "layer": [
+    """Cost of a useful hour against utilization: grey is paid when used, colour at all hours."""
+    prices = [w.usd_per_hour for w in found]
+    low, high = min(prices) * 0.3, max(prices) * 8
+    x = _axis("x", "Useful share of the hours, %", scale={"domain": [0, 100]},
+              axis={"grid": False, "tickCount": 5})  # fmt: skip
+    steps = [m * 10**e for e in range(-3, 6) for m in (1, 2, 5)]
+    y = _axis("y", None, scale={"type": "log", "domain": [low, high], "nice": False},
+              axis={"values": [v for v in steps if low <= v <= high], "format": "$~r",
+                    "grid": False})  # fmt: skip
+    at = {"x": x, "y": y}
+    heights = [1 - math.log(p / low) / math.log(high / low) for p in prices]
+    layers = _marks([(m * 100, t) for m, t in marks], x, 101, low=True)
+    for way, height in zip(found, spread(heights, 0.065), strict=True):
+        points = [(u * 100, usd) for u, usd in way.points if usd <= high]
+        mark = {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES.get(way.label, [1, 0])}
+        layers += [
             {
-                "data": {"values": lines},
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {"x": x, "y": y, "color": colour},
+                "data": {"values": _rows(points, hardware=hardware)},
+                "mark": mark if way.pays_idle else {**mark, "color": ink()},
+                "encoding": {**at, **_coloured()} if way.pays_idle else at,
             },
-            {
-                "data": {"values": ends},
-                "mark": {"type": "point", "filled": True, "size": 50},
-                "encoding": {"x": x, "y": y, "color": colour},
-            },
-            {
-                "data": {"values": [{"x": use * 100}]},
-                "mark": {"type": "rule", "strokeWidth": 2, "color": GREY},
-                "encoding": {"x": x},
-            },
-            *_rules([(m * 100, t) for m, t in marks]),
-        ],
-    }
-    show(_titled(spec, "USD for a useful hour"), text)
+            _at_height(100, way.label, f"height * {height:.3f}", x, align="left", dx=6),
+        ]
+    rent = next((w.usd_per_hour for w in found if w.label == "On demand"), None)
+    if rent is not None:
+        reached = [(u * 100, rent) for _, u in crossings if u is not None]
+        layers.append(_dot(reached, at, color=ink()))
+        layers += [_word(v, rent, f"{v:.0f}%", at, align="left", dx=4, dy=-10) for v, _ in reached]
+    side = {"align": "right", "dx": -5} if use > 0.6 else {"align": "left", "dx": 5}
+    layers += [
+        {
+            "data": {"values": [{"x": use * 100}]},
+            "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
+            "encoding": {"x": x},
+        },
+        _at_height(use * 100, f"you: {use:.0%}", "8", x, fontSize=13, fontWeight="bold", **side),
+    ]
+    _draw({"height": HEIGHT + 100, "layer": layers}, text, "USD for a useful hour")
 
 
-def demand(months: Sequence[float], level: float, text: str) -> None:
-    """Demand by month against the capacity that is worth committing to."""
-    data = [{"x": i + 1, "y": v} for i, v in enumerate(months)]
-    x = {"field": "x", "type": "ordinal", "title": "Month", "axis": {"labelAngle": 0}}
-    y = _y("Demand, mean month = 100", axis={"tickCount": 4})
-    spec = {
-        "height": 200,
-        "layer": [
-            {
-                "data": {"values": data},
-                "mark": {"type": "bar", "opacity": 0.6, "cornerRadiusEnd": 3},
-                "encoding": {"x": x, "y": y},
+def demand(c: Commitment, hardware: str) -> None:
+    """Demand by month: what the committed machines do, and what is rented when it comes."""
+    base = c.mix.base
+    rows = []
+    for i, need in enumerate(c.months):
+        rows.append({"x": i + 1, "y": 0, "y2": min(need, base), "hardware": hardware, "o": 1})
+        rows.append({"x": i + 1, "y": min(need, base), "y2": need, "hardware": hardware, "o": 0.4})
+    y = _axis("y", None, axis={"tickCount": 4, "grid": False, "format": "~r"})
+    x: Layer = {"field": "x", "type": "ordinal", "title": "Month", "axis": {"labelAngle": 0}}
+    layers: list[Layer] = [
+        {
+            "data": {"values": rows},
+            "mark": {"type": "bar"},
+            "encoding": {
+                "x": x, "y": y, "y2": {"field": "y2"},
+                **_coloured(),
+                "opacity": {"field": "o", "type": "quantitative", "scale": None},
             },
+        }
+    ]  # fmt: skip
+    if base:
+        layers.append(
             {
-                "data": {"values": [{"y": level}]},
-                "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 4], "color": GREY},
+                "data": {"values": [{"y": base}]},
+                "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 4], "color": ink()},
                 "encoding": {"y": y},
-            },
-        ],
-    }
-    show(_titled(spec, "Demand, the mean month is 100"), text)
+            }
+        )
+    _draw(
+        {"height": 200, "layer": layers}, f"{c.title}. {c.message}",
+        "Machines' worth of work; pale is rented when it comes",
+    )  # fmt: skip
+
+
+# --- the articles' rules at a question
+
+
+def verdicts(question: str, answer: Assessment, because: Mapping[str, str] | None = None) -> None:
+    """The articles' rules beside what is computed, each with its verdict for this job.
+
+    because : the reason to print for a rule, where the page computed it in more detail
+    """
+    st.subheader("The articles' rules, checked on this job", anchor=False)
+    applying, others = rules_at(question, answer)
+    for rule in applying:
+        says, model = (PLACEMENT_LABELS.get(w, w) for w in (rule.says, rule.model_says))
+        why = (because or {}).get(rule.id, rule.why).rstrip(".")
+        with st.container(gap="xxsmall"):
+            st.markdown(f"{AGREES[rule.agrees]} **{labels.plain(rule.rule)}**")
+            st.markdown(labels.plain(f"The rule says {says}, the model says {model}: {why}."))
+    if others:
+        texts = "; ".join(t if t[1].isupper() else f"{t[0].lower()}{t[1:]}" for t in others)
+        st.caption(labels.plain(f"Do not apply here: {texts}."))
