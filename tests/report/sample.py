@@ -28,7 +28,7 @@ from engine.assessment import (
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.workload.answers import Symptom
-from engine.workload.workload import DEFAULT, Workload, parse
+from engine.workload.workload import DEFAULT, SMALLEST, Workload, parse
 
 TODAY = date(2026, 12, 1)
 NAME = "=风控 خدمة الاحتيال 🚀"
@@ -465,6 +465,9 @@ def numbers(name: str) -> st.SearchStrategy[Any]:
             low, open_low = float(rule.gt), True
     if isinstance(getattr(DEFAULT, name), int):
         return st.integers(int(low), int(high))
+    if low == 0:  # what is above 0 is at least SMALLEST
+        above = st.floats(SMALLEST, high, allow_nan=False)
+        return above if open_low else st.one_of(st.just(0.0), above)
     return st.floats(low, high, exclude_min=open_low, allow_nan=False)
 
 
@@ -492,7 +495,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         st.sampled_from(["1", "999999", "0.000001", "2.50"]),
     )
     values["quotes"] = tuple(draw(st.lists(quote, max_size=4)))
-    pair = st.tuples(*[st.floats(0, 1e6, exclude_min=True)] * 2)
+    pair = st.tuples(*[st.floats(SMALLEST, 1e6)] * 2)
     values["timings"] = tuple(draw(st.lists(pair, max_size=8)))
     shares = draw(st.lists(st.floats(0.001, 16.5), min_size=6, max_size=6))
     values["time_shares"] = tuple(shares) if draw(st.booleans()) else ()
