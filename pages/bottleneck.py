@@ -7,7 +7,6 @@ import streamlit as st
 from engine.explain import curves
 from engine.workload.answers import RESOURCES
 from pages.components import fields, labels, question_charts, shares_editor, shell
-from pages.components.faq import faq
 
 WAYS = ["Name it", "Symptoms", "Measured"]
 
@@ -16,9 +15,10 @@ with shell.page("Where does the time go?", ":material/speed:", question="bottlen
         "A GPU shortens arithmetic and waiting for memory. It shortens neither disks nor networks: "
         "know the bottleneck first, buy hardware second."
     )
-    question, picture = st.columns(2, gap="large")
+    way = shares_editor.way(WAYS, workload)
+    # Six numbers stand side by side, above the picture.
+    question, picture = st.columns(2, gap="large") if way != WAYS[2] else (st.container(),) * 2
     with question:
-        way = shares_editor.way(WAYS, workload)
         if way == WAYS[0]:
             fields.field("bottleneck", widget="radio", horizontal=False, sure=False)
             fields.field("bottleneck_sure", widget="segments", label="How sure of this")
@@ -49,5 +49,6 @@ with shell.page("Where does the time go?", ":material/speed:", question="bottlen
         st.subheader("What follows for this job", anchor=False)
         st.markdown(labels.plain(curves.fix_first(workload)))
         st.markdown(gpu.message)
-    question_charts.verdicts("bottleneck", shell.assessment(workload))
-    faq("bottleneck")
+    answer = shell.assessment(workload)
+    question_charts.verdicts("bottleneck", answer)
+    question_charts.faq("bottleneck", answer)

@@ -8,7 +8,6 @@ from engine.explain import curves
 from engine.workload.answers import FAILURE_LABELS, FailureMode
 from engine.workload.workload import applies
 from pages.components import fields, labels, question_charts, shell
-from pages.components.faq import faq
 
 TITLE = "Which failure would hurt most?"
 
@@ -50,4 +49,4 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
             met = "" if flag.holds else " (not so here)"
             st.markdown(f"{icon} **{labels.plain(flag.rule)}**{met}: {labels.plain(flag.here)}")
     question_charts.verdicts("failure_mode", answer)
-    faq("failure_mode")
+    question_charts.faq("failure_mode", answer)

@@ -11,11 +11,15 @@ from engine.explain import curves
 from engine.workload.answers import Certainty
 from engine.workload.workload import Workload
 from pages.components import fields, labels, question_charts, shell
-from pages.components.faq import faq
 
 TITLE = "How much of it can run in parallel?"
 WAYS = ["Set it", "Usual for this work", "From timings"]
 SIZES = 8  # of timings, as many as the workload holds
+
+
+def percent(share: float) -> str:
+    """A fraction with the decimal that matters near 100%."""
+    return f"{share:.1%}".replace(".0%", "%")
 
 
 def take_slider() -> None:
@@ -37,13 +41,15 @@ def set_it(likely: float) -> None:
 def usual(now: Workload) -> None:
     """The prior of the kind of work, to take or to leave open."""
     low, likely, high, source = curves.usual_fraction(now)
-    st.markdown(
-        f"**{likely:.1%}** is usual for this kind of work, between {low:.1%} and {high:.1%}."
+    st.markdown(f"**{percent(likely)}** is usual for this kind of work.")
+    st.caption(
+        labels.plain(
+            f"Range {percent(low)} to {percent(high)}: {source}. Left open, all of it counts."
+        )
     )
-    st.caption(labels.plain(f"{source}. Left open, the whole range enters the answer."))
     with st.container(horizontal=True):
         take = {"parallel_fraction": likely, "parallel_fraction_sure": Certainty.guess}
-        st.button(f"Answer {likely:.1%}, as a guess", on_click=shell.change, kwargs=take)
+        st.button(f"Answer {percent(likely)}, as a guess", on_click=shell.change, kwargs=take)
         st.button("Leave it open", on_click=shell.change,
                   kwargs={"parallel_fraction": None, "timings": ()})  # fmt: skip
 
@@ -75,7 +81,9 @@ def timings(now: Workload) -> None:
                               on_change=take_timings)  # fmt: skip
     fields.complain("timings")
     if now.parallel_fraction is not None and now.timings:
-        st.caption(f"The fraction that you set, {now.parallel_fraction:.1%}, goes before timings.")
+        st.caption(
+            f"The fraction that you set, {percent(now.parallel_fraction)}, goes before timings."
+        )
         st.button("Let the timings answer", on_click=shell.change,
                   kwargs={"parallel_fraction": None})  # fmt: skip
 
@@ -100,7 +108,8 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
             timings(workload)
         if not told:
             st.caption(
-                f"Not answered yet: the usual {likely:.1%} stands in, from {low:.1%} to {high:.1%}."
+                f"Not answered yet: the usual {percent(likely)} stands in, "
+                f"from {percent(low)} to {percent(high)}."
             )
     with picture:
         timed = reading is not None and workload.parallel_fraction is None
@@ -109,15 +118,15 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
         question_charts.speedup(
             curves.speedup_curve(likely),
             None if told else (curves.speedup_curve(low), curves.speedup_curve(high)),
-            curves.speedup_limit(likely), reading, timed, f"{title}, parallel part {likely:.1%}.",
+            curves.speedup_limit(likely), reading, timed,
+            f"{title}, parallel part {percent(likely)}.",
         )  # fmt: skip
         if reading is not None:
             st.caption(labels.plain(f"Your timings: {reading.message}"))
 
     st.subheader("From which fraction on is a GPU the cheaper?", anchor=False)
     question, picture = st.columns(2, gap="large")
-    answer = shell.assessment(workload)
-    price = curves.price_ratio(answer, date.today())
+    price = curves.price_ratio(workload, date.today())
     with question:
         fields.field("gpu_speedup", sure=False)
         fields.field("gpu_speedup_sure", widget="segments", label="How sure of the speed-up")
@@ -128,8 +137,8 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
         st.caption(
             labels.plain(
                 f"Today one {price.gpu} costs ${price.gpu_usd_per_hour:.2f} an hour and a 96-vCPU "
-                f"server ${price.server_usd_per_hour:.2f}. Another ratio is for trying out; a node "
-                "of eight costs eight times as much. Quotes of your own belong to the prices."
+                f"server ${price.server_usd_per_hour:.2f}. Another ratio is for trying out; the "
+                "recommendation compares every GPU on offer at its own price and speed."
             )
         )
         shell.link(shell.PRICES[0], "Add your own quotes", icon=shell.PRICES[2])
@@ -149,6 +158,7 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
                 f"price and {curves.ARTICLE_SPEEDUP:g} times the speed."
             )
         )
+    answer = shell.assessment(workload)
     because = {"seventy_percent": curves.crossover_reason(crossing, answer)}
     question_charts.verdicts("parallel_fraction", answer, because)
-    faq("parallel_fraction")
+    question_charts.faq("parallel_fraction", answer)

@@ -10,7 +10,6 @@ from engine.assessment import PLACEMENT_LABELS
 from engine.explain import curves
 from engine.workload.answers import UtilizationBy
 from pages.components import fields, labels, question_charts, shell
-from pages.components.faq import faq
 
 TITLE = "How much of the time will it work?"
 ASKED = {
@@ -43,6 +42,7 @@ with shell.page(TITLE, ":material/schedule:", question="utilization") as workloa
     st.subheader(labels.plain(title), anchor=False)
     question_charts.ways(
         found, hardware, use, curves.UTILIZATION_MARKS, curves.break_evens(found),
+        "you" if told else "usual",
         f"Cost of a useful hour of one {unit.name} against utilization. {title}. {text}",
     )  # fmt: skip
     st.caption(
@@ -62,4 +62,4 @@ with shell.page(TITLE, ":material/schedule:", question="utilization") as workloa
             st.subheader("What follows for this job", anchor=False)
             st.markdown(labels.plain(plan.message))
     question_charts.verdicts("utilization", answer)
-    faq("utilization")
+    question_charts.faq("utilization", answer)

@@ -14,7 +14,13 @@ from typing import Literal
 
 import numpy as np
 
-from engine.assessment import Assessment, RuleVerdict, StagePlan
+from engine.assessment import (
+    ACQUISITION_LABELS,
+    PLACEMENT_LABELS,
+    Assessment,
+    RuleVerdict,
+    StagePlan,
+)
 from engine.catalogue import load_catalogue
 from engine.cost import break_even
 from engine.cost.commitment import Mix, best_mix, monthly
@@ -86,6 +92,80 @@ def rules_at(question: str, answer: Assessment) -> tuple[list[RuleVerdict], list
     told = {r.id for r in applying}
     texts = evidence.rules()
     return applying, [texts[i].text for i in wanted if i not in told]
+
+
+def own_answers(question: str, answer: Assessment) -> dict[str, str]:
+    """The articles' questions answered for this plan, by the id of `data/faq.csv`.
+
+    What has no answer of its own here (a trend, say) is left to the general one.
+    """
+    found = {
+        "bottleneck": _own_hardware,
+        "failure_mode": _own_architecture,
+        "parallel_fraction": _own_size,
+        "utilization": _own_terms,
+    }[question](answer)
+    return {id: text[0].upper() + text[1:] for id, text in found.items()}
+
+
+def _own_hardware(answer: Assessment) -> dict[str, str]:
+    best = answer.best
+    where = "; ".join(f"{s.stage} on {s.units:,} × {s.name}" for s in best.stages)
+    shares = dict(answer.shares)
+    found = {
+        "003-always-faster": gpu_ceiling(answer.workload).title + ".",
+        "001-for-ml": where + ".",
+        "000-mistake": f"The network takes {shares.get('network', 0):.0%} of the time here.",
+    }
+    network = next((s.network for s in best.stages if s.network), "")
+    if network:
+        found["001-networking"] = f"{network}."
+    for name, placement in (("000-without-gpus", "cpu"), ("003-mixing", "hybrid")):
+        rival = next((o for o in answer.options if o.placement == placement and not o.vetoes), None)
+        ruled = next(
+            (v for v in answer.ruled_out if v.rules_out.lower().startswith(placement)), None
+        )
+        if rival is not None:
+            cost = _usd(rival.usd_per_month.likely)
+            found[name] = f"{rival.label} for {cost} a month, best in {rival.probability_best:.0%}."
+        elif ruled is not None:
+            found[name] = f"Ruled out: {ruled.reason}."
+    return found
+
+
+def _own_architecture(answer: Assessment) -> dict[str, str]:
+    verdict, best = answer.architecture.verdict, answer.best
+    machines = sum(s.machines for s in best.stages)
+    found = dict.fromkeys(("000-difference", "003-difference"), f"{best.label}. {verdict}")
+    found |= dict.fromkeys(("000-without-distribution", "001-is-it"), verdict)
+    found["000-kubernetes"] = f"{count(machines, 'machine')} recommended."
+    if answer.architecture.remedies:
+        remedy, why = answer.architecture.remedies[0]
+        found["001-fault"] = f"{remedy}: {why}."
+    effort = next((c for c in best.contributions if c.criterion == "effort"), None)
+    if effort is not None:
+        found["003-hardest"] = f"{effort.because}."
+    return found
+
+
+def _own_size(answer: Assessment) -> dict[str, str]:
+    size = f"{answer.best.label}."
+    placement = PLACEMENT_LABELS[answer.best.placement]
+    chance = dict(answer.placement_probability).get(answer.best.placement, 0.0)
+    return {
+        "000-gpu-or-cpu": f"{placement}, the best in {chance:.0%} of the cases drawn.",
+        **dict.fromkeys(("001-minimum", "003-how-many"), size),
+    }
+
+
+def _own_terms(answer: Assessment) -> dict[str, str]:
+    lead, best = lead_stage(answer), answer.best
+    terms = f"{ACQUISITION_LABELS[best.acquisition]}, {_usd(best.usd_per_month.likely)} a month."
+    found = dict.fromkeys(("000-cloud-or-own", "001-cloud-or-own", "003-build-or-rent"), terms)
+    if lead.price is not None:
+        price = f"{lead.name}: ${lead.price.usd_per_unit_hour:.2f} an hour ({lead.price.provider})."
+        found |= dict.fromkeys(("000-rental", "003-rent"), price)
+    return found
 
 
 # --- question 1: where the time goes
@@ -708,17 +788,16 @@ class PriceRatio:
     server_usd_per_hour: float
 
 
-def price_ratio(answer: Assessment, today: date) -> PriceRatio:
-    """The ratio at today's prices: the GPU of the recommendation, else of its best rival with one.
+def price_ratio(workload: Workload, today: date) -> PriceRatio:
+    """The ratio at today's prices: the GPU and the server to which the speed-up s refers.
 
-    The server is the median of what is on offer, by the vCPU.
+    The GPU is the reference H100 (or the first on offer where the data may be), the server the
+    median of what is on offer, by the vCPU.
     """
-    place = setting(answer.workload, None, today)
-    stages = [s for o in (answer.best, *answer.options) for s in o.stages if s.hardware == "gpu"]
-    unit = _unit(place, stages[0]) if stages else place.context.reference
-    gpu = unit.on_demand_usd_per_hour()
-    server = place.context.cpu_usd_per_vcpu_hour * likely("reference_cpu_vcpu")
-    return PriceRatio(gpu / server, unit.name, gpu, server)
+    context = setting(workload, None, today).context
+    gpu = context.reference.on_demand_usd_per_hour()
+    server = context.cpu_usd_per_vcpu_hour * likely("reference_cpu_vcpu")
+    return PriceRatio(gpu / server, context.reference.name, gpu, server)
 
 
 def _unit(place: Setting, stage: StagePlan) -> Unit:
@@ -850,6 +929,16 @@ def break_evens(ways: Sequence[WayToPay]) -> list[tuple[str, float | None]]:
     ]
 
 
+PAYING = {
+    "On demand": "renting on demand",
+    "Spot": "spot",
+    "By the month": "renting by the month",
+    "Reserved 1 year": "reserving for a year",
+    "Reserved 3 years": "reserving for three years",
+    "Bought": "buying",
+}
+
+
 def cheapest_at(ways: Sequence[WayToPay], use: float) -> tuple[str, str]:
     """Title and sentence: the cheapest way at this use, and how many break-evens lie below it.
 
@@ -857,8 +946,7 @@ def cheapest_at(ways: Sequence[WayToPay], use: float) -> tuple[str, str]:
     """
     firm = [w for w in ways if w.label != TERMS["spot"]] or list(ways)
     best = min(firm, key=lambda w: w.usd_per_useful_hour(use))
-    words = f"{best.label[0].lower()}{best.label[1:]}"
-    title = f"At {use:.0%} of the hours {words} is the cheapest"
+    title = f"At {use:.0%} of the hours {PAYING[best.label]} is the cheapest"
     said = [
         f"{label} from {at:.0%} on" if at is not None else f"{label} never"
         for label, at in break_evens(ways)
@@ -948,12 +1036,17 @@ def commitment(answer: Assessment, ways: Sequence[WayToPay], stage: StagePlan) -
     else:
         title = f"Commit to {count(mix.base, noun)}, rent the rest when it comes"
     rule = "take the cloud" if v > ARTICLE_VARIATION else "commitment is fine"
+    burst, full = (_usd(x * HOURS_PER_MONTH) for x in (mix.all_burst, mix.all_committed))
+    money = (
+        f"Renting what is used costs {burst} a month, committing {full}."
+        if mix.base == 0
+        else f"That costs {_usd(mix.usd_per_month)} a month, against {burst} with everything on "
+        f"demand and {full} with everything committed."
+    )
     message = (
         f"The work would keep {_how_many(mean, noun)} busy around the clock; months vary by "
         f"{v:.0%}. {COMMITTED[cheapest.label].format(noun)} pays when it is needed in more than "
-        f"{min(mix.break_even_share, 1):.0%} of all hours, the ratio of the two prices. That comes "
-        f"to {_usd(mix.usd_per_month)} a month, against {_usd(mix.all_burst * HOURS_PER_MONTH)} "
-        f"with everything on demand and {_usd(mix.all_committed * HOURS_PER_MONTH)} with "
-        f"everything committed. The article's 30% rule says: {rule}."
+        f"{min(mix.break_even_share, 1):.0%} of all hours, the ratio of the two prices. "
+        f"{money} The article's 30% rule says: {rule}."
     )
     return Commitment(tuple(months), mix, title, message)

@@ -22,8 +22,10 @@ from engine.explain.curves import (
     TimeShare,
     TimingReading,
     WayToPay,
+    own_answers,
     rules_at,
 )
+from engine.explain.faq import answers_for
 from pages.components import labels
 from pages.components.backing import AGREES
 from pages.components.charts import PLACEMENTS, show
@@ -115,7 +117,7 @@ def _draw(spec: Layer, alt: str, y_title: str = "", right: int = 16) -> None:
     words = {"text": y_title, "anchor": "start", "fontSize": 12, "fontWeight": "normal",
              "color": ink(), "offset": 12}  # fmt: skip
     title = {"title": words} if y_title else {}
-    show({**title, "padding": {"right": right, "left": 0, "top": 4, "bottom": 0}, **spec}, alt)
+    show({**title, "padding": {"right": right, "left": 0, "top": 4, "bottom": 6}, **spec}, alt)
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
@@ -348,8 +350,13 @@ def speedup(
     if timed and law:
         curve, limit = (), None
     axis = {"grid": False, "tickCount": 5, "format": ",~r"}
-    x = _axis("x", "Machines", scale={"type": "log", "base": 2, "domain": [1, 1024]},
-              axis={**axis, "values": [1, 4, 16, 64, 256, 1024]})  # fmt: skip
+    ticks = {
+        "grid": False,
+        "format": ",~r",
+        "values": [1, 4, 16, 64, 256, 1024],
+        "labelOverlap": False,
+    }
+    x = _axis("x", "Machines", scale={"type": "log", "base": 2, "domain": [1, 1024]}, axis=ticks)
     at = {"x": x, "y": _axis("y", None, scale={"type": "log", "base": 2}, axis=axis)}
     layers: list[Layer] = []
     if band is not None:
@@ -422,6 +429,7 @@ def ways(
     use: float,
     marks: Sequence[tuple[float, str]],
     crossings: Sequence[tuple[str, float | None]],
+    whose: str,
     text: str,
 ) -> None:
     """Cost of a useful hour against utilization: grey is paid when used, colour at all hours."""
@@ -449,9 +457,12 @@ def ways(
         ]
     rent = next((w.usd_per_hour for w in found if w.label == "On demand"), None)
     if rent is not None:
-        reached = [(u * 100, rent) for _, u in crossings if u is not None]
+        reached = sorted((u * 100, rent) for _, u in crossings if u is not None)
         layers.append(_dot(reached, at, color=ink()))
-        layers += [_word(v, rent, f"{v:.0f}%", at, align="left", dx=4, dy=-10) for v, _ in reached]
+        layers += [
+            _word(v, rent, f"{v:.0f}%", at, **SIDES["under" if i % 2 else "right"])
+            for i, (v, _) in enumerate(reached)
+        ]
     side = {"align": "right", "dx": -5} if use > 0.6 else {"align": "left", "dx": 5}
     layers += [
         {
@@ -459,7 +470,9 @@ def ways(
             "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
             "encoding": {"x": x},
         },
-        _at_height(use * 100, f"you: {use:.0%}", "8", x, fontSize=13, fontWeight="bold", **side),
+        _at_height(
+            use * 100, f"{whose}: {use:.0%}", "8", x, fontSize=13, fontWeight="bold", **side
+        ),
     ]
     _draw({"height": HEIGHT + 100, "layer": layers}, text, "USD for a useful hour")
 
@@ -498,7 +511,22 @@ def demand(c: Commitment, hardware: str) -> None:
     )  # fmt: skip
 
 
-# --- the articles' rules at a question
+# --- the articles at a question
+
+
+def faq(question: str, answer: Assessment) -> None:
+    """The articles' questions at this place: their answer, the general one, and this plan's."""
+    own = own_answers(question, answer)
+    title = "The articles' questions, answered for your plan"
+    with st.expander(title, icon=":material/menu_book:"):
+        for entry in answers_for(question):
+            with st.container(gap="xxsmall"):
+                st.markdown(f"**{labels.plain(entry.question)}**")
+                if entry.id in own:
+                    st.markdown(labels.plain(f"Your plan: {own[entry.id]}"))
+                st.caption(
+                    labels.plain(f"Article {entry.article}: {entry.position} Here: {entry.here}")
+                )
 
 
 def verdicts(question: str, answer: Assessment, because: Mapping[str, str] | None = None) -> None:

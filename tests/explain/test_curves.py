@@ -247,8 +247,10 @@ def test_break_evens_are_the_ratio_of_the_rates() -> None:
         curves.WayToPay("Bought", ((1.0, 5.0),), 5.0, True),
     ]
     assert curves.break_evens(ways) == [("Reserved 1 year", 0.75), ("Bought", None)]
-    assert curves.cheapest_at(ways, 0.5)[0] == "At 50% of the hours on demand is the cheapest"
-    assert "reserved 1 year" in curves.cheapest_at(ways, 0.8)[0]
+    assert (
+        curves.cheapest_at(ways, 0.5)[0] == "At 50% of the hours renting on demand is the cheapest"
+    )
+    assert "reserving for a year" in curves.cheapest_at(ways, 0.8)[0]
 
 
 def test_the_cost_of_a_useful_hour_falls_as_one_over_the_use() -> None:
@@ -295,6 +297,15 @@ def test_every_rule_at_a_question_exists_and_is_told_once() -> None:
         assert set(ids) <= known
         applying, others = curves.rules_at(question, answer)
         assert len(applying) + len(others) == len(ids)
+
+
+@pytest.mark.parametrize("question", curves.RULES_AT)
+@pytest.mark.parametrize("name", ["fraud-detection", "13b-47-runs", "internal-dashboard"])
+def test_the_articles_questions_are_answered_for_the_plan(question: str, name: str) -> None:
+    own = curves.own_answers(question, assess_point(example(name).workload, today=TODAY))
+    assert set(own) <= {entry.id for entry in answers_for(question)}
+    assert len(own) >= 3
+    assert all(text.endswith(".") and not text.endswith("..") for text in own.values())
 
 
 def test_all_twenty_four_answers_of_the_articles_have_their_place() -> None:

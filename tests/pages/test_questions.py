@@ -66,7 +66,8 @@ def test_every_picture_has_words_that_stand_in_for_it(app: Open, name: str) -> N
 def test_the_articles_rules_and_answers_stand_at_the_question(app: Open, name: str) -> None:
     visit = ask(app, name, kind=Kind.etl)
     assert "The articles' rules, checked on this job" in words(visit)
-    assert "What the articles say here" in [e.label for e in visit.expander]
+    assert "The articles' questions, answered for your plan" in [e.label for e in visit.expander]
+    assert "Your plan:" in words(visit)
 
 
 # --- question 1
@@ -214,9 +215,9 @@ def test_hours_reach_the_link_and_move_the_picture(app: Open, said: Said) -> Non
     visit = ask(app, "utilization", kind=Kind.llm_finetuning)
     visit.number_input(key="w_useful_hours_per_month").set_value(73.0).run()
     assert said(visit).useful_hours_per_month == 73
-    assert "At 10% of the hours on demand is the cheapest" in words(visit)
+    assert "At 10% of the hours renting on demand is the cheapest" in words(visit)
     visit.number_input(key="w_useful_hours_per_month").set_value(730.0).run()
-    assert "At 100% of the hours on demand" not in words(visit)
+    assert "At 100% of the hours renting on demand" not in words(visit)
 
 
 def test_hours_beyond_a_month_are_said_and_kept(app: Open) -> None:
