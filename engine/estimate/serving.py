@@ -1,0 +1,658 @@
+"""Serving of language models: memory, prefill, decode, and what a replica carries inside a target.
+
+One step of decoding reads the weights and every sequence's cache and pays launches and
+all-reduces; prefill pays the products of the prompt. Efficiencies are fitted to published runs
+(`engine/calibrate/serving.py` writes `data/calibration_serving.csv`) by GPU generation, engine and
+precision. Every formula takes floats or NumPy arrays that broadcast. Knows nothing of prices.
+
+Symbols: n GPUs of a tensor-parallel group, b sequences in the batch, I and O tokens in and out.
+Times in seconds, sizes in bytes unless a name ends in `_gib`, rates per second.
+
+References
+----------
+[1] R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023.
+[2] DeepSeek-AI, "DeepSeek-V2", 2024: the compressed cache (MLA) is the same on every rank.
+[3] Patarasuk and Yuan 2009: a ring all-reduce sends 2·(n − 1)/n of the data.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from engine.catalogue import Accelerator
+from engine.errors import DataError, InputError
+from engine.estimate.shape import ModelShape
+
+Array = NDArray[np.float64]
+Real = float | Array
+GIB = 1024.0**3
+CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_serving.csv"
+# Half of an 80% interval of a normal variable: 10th to 90th percentile.
+Z80 = 1.2815515655446004
+# Most sequences an engine schedules at once unless it is told otherwise (vLLM, TensorRT-LLM).
+MAX_SEQUENCES = 1024
+# Tokens of a prompt that one step takes in (chunked prefill; vLLM's default for serving).
+CHUNK_TOKENS = 2048
+# Share of the memory that an engine may fill (vLLM: gpu_memory_utilization).
+USABLE_MEMORY = 0.9
+# Spread of prompt and answer lengths, standard deviation over mean (chat logs: 0.6 to 1.2).
+LENGTH_CV = 0.8
+DEFAULT_ENGINE = "vllm"
+
+Floor = Literal["none", "memory", "ttft", "tpot", "batch"]
+
+
+# ---- what is run, and on what ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A model as serving sees it: parameters by how they are read, widths by how they are used.
+
+    `dense` : parameters every token passes through, input embedding excluded
+    `expert` : parameters of all routed experts together
+    `stored` : all parameters
+    `score_width` : heads × (key + value width), elements a token pair costs in attention, per layer
+    `cache_width` : elements of the cache a token keeps, all layers that grow together
+    `cache_shards` : ranks over which that cache can be divided (1: every rank holds it all)
+    `windowed` : share of the cache that lies in sliding windows of `window` tokens
+    """
+
+    dense: Real
+    expert: Real
+    stored: Real
+    experts: Real
+    top_k: Real
+    layers: Real
+    attention_layers: Real
+    hidden: Real
+    score_width: Real
+    cache_width: Real
+    cache_shards: Real
+    vocab: Real
+    windowed: Real = 0.0
+    window: Real = 0.0
+    state_bytes: Real = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """One GPU: dense peaks of products in the weights' precision and in 16 bits [FLOP/s],
+    memory bandwidth and link [B/s, one direction], memory [bytes], and whether the link is PCIe.
+    """
+
+    peak: Real
+    peak16: Real
+    bandwidth: Real
+    link: Real
+    memory: Real
+    pcie: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a replica is laid out: tensor × pipeline parallel, experts spread (ep), data-parallel
+    attention (1 or 0), bytes of a weight and of a cached element.
+    """
+
+    tp: Real
+    pp: Real
+    attention_dp: Real
+    weight_bytes: Real
+    kv_bytes: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiencies:
+    """Fitted shares of peak and overheads; floats, or arrays with one value a row or draw."""
+
+    weight_read: Real  # share of memory bandwidth
+    kv_read: Real  # share of memory bandwidth
+    matmul: Real  # share of peak, prefill
+    matmul_decode: Real  # times matmul, decode
+    attention: Real  # share of the 16-bit peak, prefill
+    expert: Real  # times weight_read and matmul, for routed experts
+    step_us: Real  # per decoding step
+    layer_us: Real  # per layer and step
+    sequence_us: Real  # per sequence and step
+    allreduce_us: Real  # per all-reduce on a fast link
+    pcie_allreduce: Real  # times allreduce_us over PCIe
+    link_share: Real  # share of the nominal bandwidth of the link
+    prefill_ms: Real  # per request: scheduling, tokenizer, launch
+    prefill_token_us: Real  # per prompt token
+    weight_memory: Real  # bytes held over the weights' own
+    engine_gib: Real  # context, libraries, graphs
+
+
+def network_of(shape: ModelShape) -> Network:
+    """The network of a model's shape.
+
+    Routed experts follow from total and active parameters: total = dense + E, active = dense +
+    E·k/n, whence E = (total − active)/(1 − k/n).
+    """
+    experts, k = float(shape.experts), float(shape.experts_per_token)
+    share = k / experts if shape.is_moe and experts > k else 1.0
+    expert = (shape.total_params - shape.active_params) / (1.0 - share) if share < 1.0 else 0.0
+    expert = max(expert, 0.0)
+    table = shape.vocab * shape.hidden if not shape.tied_embeddings else 0.0
+    mla = shape.attention == "mla"
+    growing = float(shape.layers if shape.kv_layers is None else shape.kv_layers)
+    if shape.attention == "none":
+        width, shards, growing = 0.0, 1.0, 0.0
+    elif mla:
+        width, shards = growing * shape.mla_cache_width, 1.0
+    else:
+        width = shape.kv_width_total or 2.0 * growing * shape.kv_heads * shape.head_dim
+        shards = float(max(shape.kv_heads, 1))
+    score = 2.0 * shape.heads * shape.head_dim
+    return Network(
+        dense=max(shape.total_params - expert - table, 0.05 * shape.total_params),
+        expert=expert,
+        stored=shape.total_params,
+        experts=max(experts, 1.0),
+        top_k=max(k, 1.0),
+        layers=float(shape.layers),
+        attention_layers=growing,
+        hidden=float(shape.hidden),
+        score_width=score,
+        cache_width=width,
+        cache_shards=shards,
+        vocab=float(shape.vocab),
+        windowed=shape.window_layers / growing if growing and shape.window_tokens else 0.0,
+        window=float(shape.window_tokens),
+        state_bytes=shape.state_layers * shape.state_bytes_per_layer,
+    )
+
+
+def hardware_of(accelerator: Accelerator, weight_bits: float) -> Hardware:
+    """The hardware of a catalogue entry for weights of a precision.
+
+    Weights of fewer bits than the GPU multiplies are unpacked: their products run in 16 bits.
+    """
+    peak16 = accelerator.bf16_tflops_dense or accelerator.fp16_tflops_dense or 0.0
+    if not peak16:
+        raise InputError(
+            f"{accelerator.sku} states no 16-bit rate", where="accelerator", right="a GPU with one"
+        )
+    peak = peak16
+    if weight_bits <= 4.5 and accelerator.fp4_tflops_dense:
+        peak = accelerator.fp4_tflops_dense
+    elif 4.5 < weight_bits <= 8.5:
+        peak = accelerator.fp8_tflops_dense or accelerator.int8_tops_dense or peak16
+    fast = accelerator.scaleup_gb_per_s_per_direction or 0.0
+    pcie = "PCIe" in accelerator.scaleup_technology or not fast
+    gib = accelerator.memory_gib_reported or accelerator.memory_gb / 1.0737
+    return Hardware(
+        peak * 1e12,
+        peak16 * 1e12,
+        accelerator.memory_bandwidth_gb_per_s * 1e9,
+        (fast or 25.0) * 1e9,
+        gib * GIB,
+        float(pcie),
+    )
+
+
+# ---- formulae ----------------------------------------------------------------------------------
+
+
+def experts_touched(tokens: Real, experts: Real, top_k: Real) -> Real:
+    """Expected share of the experts that `tokens` tokens reach: 1 − (1 − k/E)^tokens."""
+    return 1.0 - (1.0 - np.minimum(top_k / experts, 1.0)) ** np.minimum(tokens, 1e6)
+
+
+def longest(first: Real, second: Real, norm: float = 4.0) -> Real:
+    """Time of two things that overlap almost wholly: a little more than the longer."""
+    return np.asarray((np.asarray(first) ** norm + np.asarray(second) ** norm) ** (1.0 / norm))
+
+
+def cached_tokens(net: Network, context: Real) -> Real:
+    """Tokens of cache read per sequence, sliding windows counted by what they hold."""
+    inside = np.minimum(context, np.where(np.asarray(net.window) > 0, net.window, np.inf))
+    return (1.0 - net.windowed) * context + net.windowed * inside
+
+
+def cache_bytes(net: Network, plan: Plan, context: Real) -> Real:
+    """Cache of one sequence over all GPUs of the replica that hold it once."""
+    return net.cache_width * plan.kv_bytes * cached_tokens(net, context) + net.state_bytes
+
+
+def cache_divisor(net: Network, plan: Plan) -> Real:
+    """By how many GPUs the cache of a batch is divided: TP can't divide below one KV head."""
+    by_heads = np.minimum(plan.tp, net.cache_shards)
+    return np.where(np.asarray(plan.attention_dp) > 0, plan.tp, by_heads)
+
+
+def allreduce_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real
+) -> Real:
+    """Two all-reduces per layer of `tokens` activations in 16 bits [3]."""
+    n = np.asarray(plan.tp)
+    latency = eff.allreduce_us * 1e-6 * np.where(np.asarray(hw.pcie) > 0, eff.pcie_allreduce, 1.0)
+    volume = 2.0 * (n - 1.0) / n * tokens * net.hidden * 2.0
+    calls = 2.0 * net.layers * np.where(n > 1, 1.0, 0.0)
+    return calls * (
+        latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / hw.link / eff.link_share
+    )
+
+
+def decode_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, context: Real
+) -> Real:
+    """Seconds of one decoding step of `batch` sequences of `context` tokens each [1].
+
+    With pipeline stages a batch is cut into as many micro-batches; each token passes them all.
+    """
+    b = np.maximum(np.asarray(batch) / plan.pp, np.minimum(batch, 1.0))
+    share = experts_touched(b, net.experts, net.top_k)
+    read = hw.bandwidth * eff.weight_read * plan.tp
+    product = hw.peak * eff.matmul * eff.matmul_decode * plan.tp
+    dense = longest(net.dense * plan.weight_bytes / read, 2.0 * net.dense * b / product)
+    routed = longest(
+        net.expert * share * plan.weight_bytes / (read * eff.expert),
+        2.0 * net.expert * net.top_k / net.experts * b / (product * eff.expert),
+    )
+    cached = b * cache_bytes(net, plan, context) / cache_divisor(net, plan)
+    cache = cached / (hw.bandwidth * eff.kv_read)
+    overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * b
+    return dense + routed + cache + allreduce_seconds(net, hw, plan, eff, b) + overhead * 1e-6
+
+
+def prefill_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
+) -> Real:
+    """Seconds to take in `batch` prompts of `prompt` tokens together, up to the first token."""
+    tokens = np.asarray(batch) * prompt
+    share = experts_touched(tokens, net.experts, net.top_k)
+    read = hw.bandwidth * eff.weight_read * plan.tp
+    product = hw.peak * eff.matmul * plan.tp
+    dense = longest(net.dense * plan.weight_bytes / read, 2.0 * net.dense * tokens / product)
+    routed = longest(
+        net.expert * share * plan.weight_bytes / (read * eff.expert),
+        2.0 * net.expert * net.top_k / net.experts * tokens / (product * eff.expert),
+    )
+    pairs = tokens * cached_tokens(net, np.asarray(prompt) / 2.0)
+    scores = 2.0 * net.score_width * net.attention_layers * pairs
+    attention = scores / (hw.peak16 * eff.attention * plan.tp)
+    overhead = (
+        eff.prefill_ms * 1e-3 + (eff.layer_us * net.layers + eff.prefill_token_us * tokens) * 1e-6
+    )
+    return dense + routed + attention + allreduce_seconds(net, hw, plan, eff, tokens) + overhead
+
+
+def memory_bytes(
+    net: Network, plan: Plan, eff: Efficiencies, batch: Real, context: Real, step_tokens: Real
+) -> Real:
+    """Peak memory of the fullest GPU: weights, cache, activations of a step, engine.
+
+    step_tokens : tokens that one step computes at most (prefill)
+    """
+    weights = net.stored * plan.weight_bytes * eff.weight_memory / (plan.tp * plan.pp)
+    cached = batch * cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
+    # Hidden states in and out, the MLP's widest intermediate, and logits of one token a sequence.
+    working = step_tokens * net.hidden * 2.0 * (2.0 + 8.0 / plan.tp)
+    logits = batch * net.vocab * 4.0 / plan.tp
+    return weights + cached + working + logits + eff.engine_gib * GIB
+
+
+def slots(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, context: Real, usable: float
+) -> Real:
+    """Sequences whose cache of `context` tokens fits beside the weights; below 1: none fits."""
+    fixed = memory_bytes(net, plan, eff, 0.0, 0.0, CHUNK_TOKENS)
+    each = cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
+    each = each + net.vocab * 4.0 / plan.tp
+    return np.maximum(hw.memory * usable - fixed, 0.0) / np.maximum(each, 1.0)
+
+
+# ---- calibration -------------------------------------------------------------------------------
+
+KNOBS = tuple(Efficiencies.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Fitted values by id and the sources they rest on."""
+
+    values: Mapping[str, float]
+    sources: tuple[str, ...]
+
+    def efficiencies(self, generation: str, engine: str, precision: str) -> Efficiencies:
+        """Efficiencies of a class of hardware, engine and precision: base times their factors."""
+        found = {}
+        for knob in KNOBS:
+            value = self.values[knob]
+            for level in levels(generation, engine, precision):
+                value *= self.values.get(f"{knob}.{level}", 1.0)
+            found[knob] = value
+        return Efficiencies(**found)
+
+    def number(self, name: str) -> float:
+        """A fitted value by its id."""
+        return self.values[name]
+
+    def half_width(self, quantity: str, generation: str) -> float:
+        """Log half width of the 80% interval; at least threefold for hardware without rows."""
+        if self.is_calibrated(generation):
+            return self.values[f"width.{quantity}"]
+        return max(self.values["width.uncalibrated"], self.values[f"width.{quantity}"])
+
+    def is_calibrated(self, generation: str) -> bool:
+        """Whether rows of this generation were fitted."""
+        return self.values.get(f"rows.{generation}", 0.0) > 0
+
+
+def levels(generation: str, engine: str, precision: str) -> tuple[str, ...]:
+    """Names of the effects of a class, from broad to narrow."""
+    return (
+        f"gpu.{generation}",
+        f"engine.{engine}",
+        f"bits.{precision}",
+        f"cell.{generation}.{precision}",
+        f"pair.{generation}.{engine}",
+    )
+
+
+@cache
+def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
+    """The calibration file, checked.
+
+    Raises
+    ------
+    DataError : when a value is no number
+    """
+    values: dict[str, float] = {}
+    sources: dict[str, None] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            try:
+                values[row["id"]] = float(row["value"])
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"{row.get('value')!r} is no number", file=path, line=line, column="value"
+                ) from None
+            sources.setdefault(row["source_groups"])
+    missing = [k for k in KNOBS if k not in values]
+    if missing:
+        raise DataError(f"no {missing[0]}", file=path, line=2, column="id", right="one row a knob")
+    return Calibration(values, tuple(sources))
+
+
+_GENERATIONS: tuple[tuple[str, str], ...] = (
+    (r"rtx.?pro.?6000|50[789]0", "blackwell-pcie"),
+    (r"g?b[123]00|gb[23]00", "blackwell"),
+    (r"rubin|vr200", "rubin"),
+    (r"gh200|h[12]00|h800|h20\b", "hopper"),
+    (r"l40|\bl4\b|40[5-9]0|\b[456]000.?ada|rtx-?.?[456]000.?ada", "ada"),
+    (r"a100|a800|\ba30\b|\ba2\b|\ba10g?\b|a40\b|a6000|30[5-9]0", "ampere"),
+    (r"mi300|mi325", "cdna3"),
+    (r"mi35\d", "cdna4"),
+    (r"mi250|mi210", "cdna2"),
+    (r"gaudi.?2", "gaudi2"),
+    (r"gaudi.?3", "gaudi3"),
+    (r"\bt4\b|v100", "volta"),
+    (r"tpu", "tpu"),
+    (r"trainium|trn", "trainium"),
+)
+
+
+@cache
+def generation_of(name: str) -> str:
+    """Class of hardware of a GPU by its name; "other" when none is known."""
+    text = name.lower()
+    for pattern, generation in _GENERATIONS:
+        if re.search(pattern, text):
+            return generation
+    return "other"
+
+
+def precision_of(weight_bits: float) -> str:
+    """Class of a weights' precision: "4", "8" or "16"."""
+    return "4" if weight_bits <= 4.6 else "8" if weight_bits <= 8.6 else "16"
+
+
+# ---- what a replica carries inside a target ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ServingCapacity:
+    """What one replica carries; arrays where draws or token counts were arrays.
+
+    `requests_per_s` is the largest rate inside the targets, 0 where none is; `batch` the mean
+    number of answers under way then; `ttft_s` and `tpot_s` at the percentile asked for;
+    `memory_gib` of the fullest GPU at that load. `floor` names what keeps the rate from being
+    larger: "memory" (the model or one request does not fit), "ttft" or "tpot" (the target, or
+    with a rate of 0 a target below what the hardware can do), "batch" (memory for no more
+    answers at once). `ttft_floor_s` and `tpot_floor_s` are those of a lone request.
+    """
+
+    requests_per_s: Real
+    batch: Real
+    ttft_s: Real
+    tpot_s: Real
+    memory_gib: Real
+    fits: bool
+    floor: Floor
+    ttft_floor_s: Real
+    tpot_floor_s: Real
+    max_batch: float
+    calibrated: bool
+    requests_per_s_low: float
+    requests_per_s_high: float
+    notes: tuple[str, ...] = ()
+
+
+_LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
+
+
+def serving_capacity(
+    shape: ModelShape,
+    accelerator: Accelerator,
+    n_gpus_tp: int,
+    input_tokens: Real,
+    output_tokens: Real,
+    *,
+    weight_bits: float = 16.0,
+    kv_bytes: float = 2.0,
+    ttft_target_s: float | None = None,
+    tpot_target_s: float | None = None,
+    percentile: float = 0.95,
+    draws: Array | None = None,
+    pp: int = 1,
+    attention_dp: bool = False,
+    engine: str = DEFAULT_ENGINE,
+    prefix_hit: float = 0.0,
+    length_cv: float = LENGTH_CV,
+) -> ServingCapacity:
+    """Largest rate of requests that one replica answers inside the targets, open loop.
+
+    weight_bits, kv_bytes : bits of a weight, bytes of a cached element
+    ttft_target_s, tpot_target_s : seconds to the first token and per further token, at
+        `percentile`; None: no target
+    draws : standard normal draws of the model's own error; a time is multiplied by e^(σ·draw).
+        None: the likely value, and `low` and `high` of the 80% interval
+    prefix_hit : share of prompt tokens found in the prefix cache
+
+    Raises
+    ------
+    InputError : with the field's name, when a number can't be used
+    """
+    _check_counts(n_gpus_tp, pp)
+    for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
+        _check(name, tokens, least=1.0)
+    for name, target in (("ttft_target_s", ttft_target_s), ("tpot_target_s", tpot_target_s)):
+        if target is not None:
+            _check(name, target, above=0.0)
+    _check("weight_bits", weight_bits, above=0.0)
+    _check("kv_bytes", kv_bytes, above=0.0)
+    if not 0.0 <= prefix_hit < 1.0:
+        raise InputError(f"{prefix_hit} can't be used", where="prefix_hit", right="0 up to below 1")
+    if not 0.0 < percentile < 1.0:
+        raise InputError(f"{percentile} can't be used", where="percentile", right="between 0 and 1")
+
+    cal = shipped_calibration()
+    generation = generation_of(accelerator.sku)
+    bits = shape.quantized_bits or weight_bits
+    eff = cal.efficiencies(generation, engine, precision_of(bits))
+    net, hw = network_of(shape), hardware_of(accelerator, bits)
+    plan = Plan(float(n_gpus_tp), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
+    width = cal.half_width("capacity", generation)
+    z = np.zeros(1) if draws is None else np.atleast_1d(np.asarray(draws, dtype=float))
+    if draws is None:
+        z = np.array([Z80, 0.0, -Z80])
+    if not np.all(np.isfinite(z)):
+        raise InputError("a draw is not finite", where="draws", right="standard normal draws")
+
+    # One row of the grid a draw, one column a load.
+    prompt = np.atleast_1d(np.asarray(input_tokens, dtype=float))[:, None]
+    answer = np.atleast_1d(np.asarray(output_tokens, dtype=float))[:, None]
+    slow = np.exp(z * width / Z80)[:, None]
+    context = prompt + answer / 2.0
+    room = np.minimum(slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * pp)
+    most = float(np.min(room))
+    fits = most >= 1.0
+    batch = np.minimum(_LOADS * pp, np.maximum(room, 0.02))
+    step = slow * decode_seconds(net, hw, plan, eff, batch, context)
+    own = prompt * (1.0 - prefix_hit)
+    prefill = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
+    point = operating_points(batch, step, prefill, own, answer, percentile, length_cv)
+    lone = operating_points(
+        np.full_like(batch[:, :1], 1e-9), step[:, :1], prefill, own, answer, percentile, length_cv
+    )
+    margin = np.minimum(_margin(point.ttft, ttft_target_s), _margin(point.tpot, tpot_target_s))
+    rate, at = _largest_inside(point.rate, margin)
+    ttft, tpot, batch_at = (_at(x, at) for x in (point.ttft, point.tpot, batch))
+    rate = rate if fits else np.zeros_like(rate)
+    memory = memory_bytes(net, plan, eff, batch_at, (prompt + answer)[:, 0], CHUNK_TOKENS) / GIB
+    if not fits:
+        floor: Floor = "memory"
+    elif np.all(at >= batch.shape[1] - 1):
+        floor = "batch"
+    elif ttft_target_s is not None and np.median(ttft) > 0.97 * ttft_target_s:
+        floor = "ttft"
+    elif tpot_target_s is not None and np.median(tpot) > 0.97 * tpot_target_s:
+        floor = "tpot"
+    else:
+        floor = "ttft" if ttft_target_s is not None else "tpot"
+    calibrated = cal.is_calibrated(generation)
+    notes = (
+        ()
+        if calibrated
+        else (
+            f"no published run of {accelerator.name} was fitted: the range is at least threefold",
+        )
+    )
+
+    single = draws is None and prompt.size == 1 and answer.size == 1
+    low, high = (float(np.quantile(rate, q)) for q in ((0.0, 1.0) if draws is None else (0.1, 0.9)))
+
+    def told(x: Array) -> Real:
+        return float(x[1]) if single else x
+
+    floors = [np.broadcast_to(x[:, 0], rate.shape) for x in (lone.ttft, lone.tpot)]
+    return ServingCapacity(
+        told(rate), told(batch_at), told(ttft), told(tpot),
+        told(np.broadcast_to(memory, rate.shape)), fits, floor,
+        told(floors[0]), told(floors[1]), most, calibrated, low, high, notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rate and latencies at given numbers of answers under way."""
+
+    rate: Array
+    ttft: Array
+    tpot: Array
+
+
+def operating_points(
+    batch: Array, step: Array, prefill: Array, prompt: Array, answer: Array,
+    percentile: float, cv: float,
+) -> Points:  # fmt: skip
+    """Rate, time to first token and per token when `batch` answers are under way on average.
+
+    A share ρ = λ·S of the time goes into prefill (S seconds of it a request), so a token takes
+    t/(1 − ρ); by Little's law batch = λ·(O − 1)·t/(1 − ρ), whence λ = B/((O − 1)·t + B·S).
+    """
+    further = np.maximum(answer - 1.0, 0.5)
+    rate = batch / (further * step + batch * prefill)
+    rho = rate * prefill
+    free = np.maximum(1.0 - rho, 1e-9)
+    tpot = step / free
+    chunks = np.maximum(prompt / CHUNK_TOKENS, 1.0)
+    begin = prefill + chunks * step + 0.5 * step * (1.0 + rho)
+    wait = rate * prefill**2 * (1.0 + cv**2) / (2.0 * free)
+    wait = wait * (1.0 + step * chunks / prefill)
+    return Points(rate, _percentile_ttft(begin, wait, rho, prefill, percentile, cv), tpot)
+
+
+def _percentile_ttft(
+    begin: Array, wait: Array, rho: Array, prefill: Array, percentile: float, cv: float
+) -> Array:
+    """Percentile of a fixed part, a prompt's log-normal length, and an exponential-tailed wait."""
+    z = float(ndtri(percentile))
+    sigma = math.sqrt(math.log1p(cv**2))
+    longer = prefill * (math.exp(z * sigma - sigma**2 / 2.0) - 1.0)
+    busy = np.maximum(rho, 1e-9)
+    tail = np.where(
+        busy > 1.0 - percentile,
+        wait / busy * np.log(np.maximum(busy / (1.0 - percentile), 1.0)),
+        0.0,
+    )
+    # The two rarely meet: their squares add.
+    return np.asarray(begin + np.sqrt(np.maximum(longer, 0.0) ** 2 + np.maximum(tail, 0.0) ** 2))
+
+
+def _margin(value: Array, target: float | None) -> Array:
+    """Log of how far inside the target a value is; infinite without a target."""
+    return np.full_like(value, np.inf) if target is None else np.log(target / value)
+
+
+def _largest_inside(rate: Array, margin: Array) -> tuple[Array, Array]:
+    """Largest rate whose margin is not negative, between columns by interpolation; its place."""
+    inside = np.logical_and.accumulate(margin >= 0.0, axis=1)
+    count = inside.sum(axis=1)
+    last = np.maximum(count - 1, 0)
+    after = np.minimum(last + 1, rate.shape[1] - 1)
+    rows = np.arange(rate.shape[0])
+    m0, m1 = margin[rows, last], margin[rows, after]
+    with np.errstate(invalid="ignore"):
+        step = np.where((after > last) & np.isfinite(m0), m0 / np.maximum(m0 - m1, 1e-12), 0.0)
+    place = last + np.where(count > 0, np.clip(step, 0.0, 1.0), 0.0)
+    return np.where(count > 0, _at(rate, place), 0.0), place
+
+
+def _at(values: Array, place: Array) -> Array:
+    """Values at fractional columns."""
+    rows = np.arange(values.shape[0])
+    low = np.floor(place).astype(int)
+    high = np.minimum(low + 1, values.shape[1] - 1)
+    part = place - low
+    result = values[rows, low] * (1.0 - part) + values[rows, high] * part
+    return np.asarray(result)
+
+
+def _check_counts(n_gpus_tp: int, pp: int) -> None:
+    for name, count in (("n_gpus_tp", n_gpus_tp), ("pp", pp)):
+        if isinstance(count, bool) or count != int(count) or not 1 <= count <= 1024:
+            raise InputError(
+                f"{count} can't be used", where=name, right="a whole number, 1 to 1024"
+            )
+
+
+def _check(name: str, value: Real, *, least: float = -math.inf, above: float = -math.inf) -> None:
+    x = np.asarray(value, dtype=float)
+    if x.size == 0 or not np.all(np.isfinite(x)) or np.any(x < least) or np.any(x <= above):
+        right = f"at least {least:g}" if least > -math.inf else f"more than {above:g}"
+        raise InputError(f"{value} can't be used", where=name, right=right)
