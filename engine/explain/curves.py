@@ -451,7 +451,7 @@ def failure_picture(answer: Assessment) -> Picture:
         return idle(answer)
     if mode is FailureMode.data_loss:
         return replication(answer.workload)
-    return redundancy(_needed(answer.workload, lead.machines))
+    return redundancy(min(_needed(answer.workload, lead.machines), MOST_NEEDED))
 
 
 def _needed(workload: Workload, machines: int) -> int:
@@ -460,6 +460,10 @@ def _needed(workload: Workload, machines: int) -> int:
         if need + float(spare_units(workload, (), np.asarray(float(need)))) <= machines:
             return need
     return 1
+
+
+# Beyond so many the binomial sum is one of rounding errors; two spares are none there anyway.
+MOST_NEEDED = 10_000
 
 
 def redundancy(needed: int) -> Picture:
