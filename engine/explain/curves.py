@@ -707,13 +707,7 @@ def read_timings(workload: Workload) -> TimingReading | None:
         except InputError as error:
             message += f" {error}"
     elif pair.diagnosis == "retrograde":
-        kappa = coherency_from_two(t1, n1, t2, n2)
-        law = (0.0, kappa)
-        message = (
-            f"{n2:g} machines are slower than {n1:g}. No parallelizable fraction explains that; "
-            f"talking to each other does: beyond about {float(usl_peak_n(0.0, kappa)):.0f} "
-            "machines each further one slows all. A third timing makes this firm."
-        )
+        law, message = _communication_alone(t1, n1, t2, n2)
     if law is None:
         base = float(amdahl_speedup(pair.fraction if pair.fraction is not None else 1.0, n1))
         points = tuple((n, base * t1 / t) for n, t in timings)
@@ -742,13 +736,30 @@ def speedup_title(likely_p: float, reading: TimingReading | None, told: bool) ->
     return f"1,024 machines make it {_times(top)} times as fast"
 
 
-def coherency_from_two(t1: float, n1: float, t2: float, n2: float) -> float:
+def _communication_alone(
+    t1: float, n1: float, t2: float, n2: float
+) -> tuple[tuple[float, float] | None, str]:
+    """The law (σ = 0, κ) of two timings of which the larger size is slower, and its words."""
+    slower = f"{n2:g} machines are slower than {n1:g}. No parallelizable fraction explains that; "
+    kappa = coherency_from_two(t1, n1, t2, n2)
+    if kappa is None:
+        return None, slower + "nor does talking to each other: look at the timings again."
+    peak = float(usl_peak_n(0.0, kappa))
+    return (0.0, kappa), (
+        f"{slower}talking to each other does: beyond about {peak:.0f} machines each further one "
+        "slows all. A third timing makes this firm."
+    )
+
+
+def coherency_from_two(t1: float, n1: float, t2: float, n2: float) -> float | None:
     """The κ of the USL without contention through two timings, more machines being slower.
 
-    From t₁/t₂ = (n₂/n₁)·(1 + κn₁(n₁ − 1))/(1 + κn₂(n₂ − 1)).
+    From t₁/t₂ = (n₂/n₁)·(1 + κn₁(n₁ − 1))/(1 + κn₂(n₂ − 1)). None where no κ is slow enough, or
+    a size is below one machine.
     """
     gain, ratio = t1 / t2, n2 / n1
-    return (ratio - gain) / (gain * n2 * (n2 - 1) - ratio * n1 * (n1 - 1))
+    rest = gain * n2 * (n2 - 1) - ratio * n1 * (n1 - 1)
+    return (ratio - gain) / rest if rest > 0 and n1 >= 1 else None
 
 
 def _usl_words(pair: FractionFromTimings, fit: UslFit) -> str:
@@ -1019,7 +1030,8 @@ def _how_many(mean: float, noun: str) -> str:
 def commitment(answer: Assessment, ways: Sequence[WayToPay], stage: StagePlan) -> Commitment | None:
     """How many of the stage's units to commit to: the newsvendor's answer (engine.cost.commitment).
 
-    The committed price is the cheapest way that is paid for all hours; None without one.
+    The committed price is the cheapest way that is paid for all hours; None without one, or where
+    the demand is beyond anything that could be rented.
     """
     rent = next((w for w in ways if w.label == TERMS["on_demand"]), None)
     committed = [w for w in ways if w.pays_idle]
@@ -1028,9 +1040,11 @@ def commitment(answer: Assessment, ways: Sequence[WayToPay], stage: StagePlan) -
     v = resolve(answer.workload).ranges["monthly_variation"].likely
     months = demand_by_month(stage.busy_hours_per_month * stage.units, v)
     cheapest = min(committed, key=lambda w: w.usd_per_hour)
-    mix = best_mix(
-        monthly([m * HOURS_PER_MONTH for m in months]), cheapest.usd_per_hour, rent.usd_per_hour
-    )
+    try:
+        demand = monthly([m * HOURS_PER_MONTH for m in months])
+    except InputError:  # a demand beyond all machines of the world
+        return None
+    mix = best_mix(demand, cheapest.usd_per_hour, rent.usd_per_hour)
     noun = "GPU" if stage.hardware == "gpu" else "server"
     mean = sum(months) / len(months)
     if mix.base == 0:

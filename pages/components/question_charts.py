@@ -279,7 +279,7 @@ def _bars(p: Picture) -> None:
         "layer": [
             {
                 "mark": {"type": "bar", "height": 14, "cornerRadius": 2, "yOffset": 9},
-                "encoding": {"x": _axis("x", p.x_title, scale={"type": "symlog"},
+                "encoding": {"x": _axis("x", p.x_title, stack=None, scale={"type": "symlog"},
                                         axis={"grid": False, "values": [0, 1, 15, 60, 1440]})},
             },
             {
@@ -368,7 +368,8 @@ def speedup(
                 "encoding": {**at, "y2": {"field": "y2"}},
             }
         )
-    layers.append(_line(curve, at))
+    if curve:
+        layers.append(_line(curve, at))
     if limit is not None and limit < 5000:
         layers += [
             _line([(1, limit), (1024, limit)], at, strokeDash=[3, 4], strokeWidth=1, color=ink()),

@@ -214,6 +214,13 @@ def test_the_articles_retrograde_timings_are_explained_by_communication() -> Non
     assert curves.speedup_title(0.0, reading, True).startswith("Fastest on about 12")
 
 
+def test_timings_that_nothing_explains_are_doubted() -> None:
+    reading = curves.read_timings(Workload(timings=((2, 0.01), (10_000, 10_000))))
+    assert reading is not None
+    assert not reading.fitted
+    assert "look at the timings again" in reading.message
+
+
 def test_two_timings_on_amdahls_law_give_the_fraction() -> None:
     # p = 0.9: T(1) = 1, T(10) = 0.19.
     reading = curves.read_timings(Workload(timings=((1, 1), (10, 0.19))))
