@@ -11,7 +11,7 @@ import csv
 import json
 import math
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ImportFileError, InputError
-from engine.estimate.architectures import decoder, other
+from engine.estimate.architectures import decoder, other, special, terms
+from engine.estimate.architectures.outline import outline
 from engine.estimate.architectures.reading import Config
 from engine.estimate.architectures.specs import BERT_LIKE, SPECS
 from engine.estimate.shape import ModelShape
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 LARGEST_BYTES = 5_000_000
+MOST_PARAMS = 1e15
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 ADVICE = "the config.json that lies beside the model's weights"
 
@@ -146,15 +148,47 @@ def _deepseek_native(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counted(config: Config) -> ModelShape:
+    """Counts by the formula of the file's class; else by hand; else like Llama, and it is said."""
+    if config.model_type in special.READERS:
+        return special.READERS[config.model_type](config)
+    if config.has("down_block_types") and config.has("block_out_channels"):
+        return special.unet(config)
+    formula = terms.formula_of(config.raw, config.model_type)
+    if formula is None or config.flag("router_correction"):
+        return _by_hand(config)
+    counted = terms.count(formula, config)
+    if counted.missing:
+        by_hand = _by_hand(config)
+        if by_hand.exact:
+            return by_hand
+    base = _outlined(config)
+    total = counted.total
+    if not 0 < total < MOST_PARAMS:
+        raise _error(f"describes {total:,} parameters", config.name, ADVICE)
+    active = total - counted.routed
+    if counted.routed and base.experts:
+        active += round(counted.routed * min(base.experts_per_token / base.experts, 1.0))
+    return replace(
+        base, total_params=float(total), active_params=float(active), exact=not counted.missing,
+        why_approximate=counted.missing,
+    )  # fmt: skip
+
+
+def _outlined(config: Config) -> ModelShape:
+    """Widths and layers: as read by hand where the architecture has its own reader."""
+    if config.model_type in SPECS or config.model_type in other.READERS:
+        return _by_hand(config)
+    return outline(config)
+
+
+def _by_hand(config: Config) -> ModelShape:
     """Dispatch by the kind of model; unknown ones are read like Llama, and it is said."""
     kind = config.model_type
-    special = other.READERS.get(kind)
-    if special is not None and not any(isinstance(config.raw.get(k), dict) for k in NESTED):
-        return special(config)
+    reader = other.READERS.get(kind)
+    if reader is not None and not any(isinstance(config.raw.get(k), dict) for k in NESTED):
+        return reader(config)
     if kind in BERT_LIKE or (not kind and config.has("type_vocab_size")):
         return other.bert(config)
-    if not kind and config.has("down_block_types"):
-        return other.unet(config)
     for key in NESTED:
         inner = config.raw.get(key)
         if isinstance(inner, dict):

@@ -265,14 +265,6 @@ def sparse_attention(config: Config) -> ModelShape:
     )  # fmt: skip
 
 
-def unet(config: Config) -> ModelShape:
-    """An image UNet: no transformer, and its counts don't follow from a few widths."""
-    raise ImportFileError(
-        "describes a diffusion UNet, whose size does not follow from its config here",
-        where=config.name, right="give the number of parameters instead",
-    )  # fmt: skip
-
-
 def qwen_vision(config: Config) -> ModelShape:
     """Qwen2.5-VL with its sizes on the top level: text and image tower."""
     base = decoder.shape(config, SPECS["qwen2"], exact=True, why="")
@@ -293,10 +285,17 @@ def qwen_vision(config: Config) -> ModelShape:
     )  # fmt: skip
 
 
-def without_tower(config: Config) -> ModelShape:
-    """A text model whose image tower the file does not describe."""
-    base = decoder.shape(config, SPECS["phi3"], exact=False, why="")
-    return replace(base, why_approximate="the image tower is not in the file and not counted")
+def phi3_vision(config: Config) -> ModelShape:
+    """Phi-3 Vision: the text part and CLIP ViT-L/14 at 336 pixels, which its file only names."""
+    base = decoder.shape(config, SPECS["phi3"], exact=True, why="")
+    width = 1024  # of the tower; a picture's tokens are joined by four
+    joined = 4 * width
+    extra = _clip_tower(Config({}, config.name)) + joined * base.hidden + base.hidden
+    extra += base.hidden**2 + base.hidden + 2 * joined  # separators of rows and pictures
+    return replace(
+        base, total_params=base.total_params + extra, active_params=base.active_params + extra,
+        kind="vision-language",
+    )  # fmt: skip
 
 
 LLAMA_DEFAULTS: Mapping[str, Any] = {
@@ -364,5 +363,5 @@ READERS: dict[str, Callable[[Config], ModelShape]] = {
     "glm_moe_dsa": sparse_attention,
     "qwen2_vl": qwen_vision,
     "qwen2_5_vl": qwen_vision,
-    "phi3_v": without_tower,
+    "phi3_v": phi3_vision,
 }

@@ -10,8 +10,10 @@ from engine.errors import ImportFileError
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "hidden": ("hidden_size", "d_model", "n_embd", "n_embed", "dim", "model_dim", "hidden_dim"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers",
+               "encoder_layers", "decoder_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads",
+              "encoder_attention_heads", "decoder_attention_heads"),
     "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"),
     "ffn": ("intermediate_size", "ffn_dim", "n_inner", "inner_dim", "ffn_hidden_size", "d_ff"),
     "vocab": ("vocab_size", "padded_vocab_size"),
@@ -26,8 +28,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
 class Config:
     """A configuration by the names of this module; `name` is the file's, for messages."""
 
-    def __init__(self, raw: Mapping[str, Any], name: str = "") -> None:
+    def __init__(self, raw: Mapping[str, Any], name: str = "", *, nested: bool = False) -> None:
         self.raw = raw
+        self.nested = nested  # part of a larger file, which may leave out what is usual
         self.name = name or "config.json"
 
     @property

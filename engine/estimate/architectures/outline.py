@@ -1,0 +1,167 @@
+"""The widths of any architecture from the names that configurations use; it counts nothing.
+
+Lenient where a count comes from elsewhere: what a family leaves out takes the library's default.
+Tells which layers keep a cache that grows, which are limited to a window, which hold a state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from engine.errors import ImportFileError
+from engine.estimate.architectures.reading import ALIASES, Config
+from engine.estimate.architectures.terms import defaults, layer_kinds
+from engine.estimate.shape import AttentionKind, ModelShape
+
+NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
+FULL = ("full_attention", "attention", "hybrid", "full", "global", "compressed_sparse_attention",
+        "heavily_compressed_attention", "deepseek_sparse_attention")  # fmt: skip
+WINDOWED = ("sliding_attention", "chunked_attention", "local", "sliding", "local_attention")
+STATE = ("linear_attention", "mamba", "mamba2", "recurrent", "gdn", "kda", "linear")
+FP32, BF16 = 4, 2  # bytes: a recurrent state is kept in 32 bits, a convolution's window in 16
+ENCODERS = ("bert", "vit", "clip", "siglip", "wav2vec", "hubert", "wavlm", "dino", "deit", "beit")
+
+
+def text_part(config: Config) -> tuple[Config, str]:
+    """The part that reads and writes text, and the prefix of its keys."""
+    for key in NESTED:
+        inner = config.raw.get(key)
+        if isinstance(inner, Mapping):
+            again, prefix = text_part(Config(inner, config.name, nested=True))
+            return again, f"{key}.{prefix}"
+    return config, ""
+
+
+class Outline:
+    """Reads one configuration by role; the library's default of a key stands in for a gap."""
+
+    def __init__(self, config: Config) -> None:
+        self.config, self.prefix = text_part(config)
+        self.usual = defaults().get(config.model_type, {})
+        self.own = defaults().get(self.config.model_type, {})
+
+    def whole(self, name: str, default: int, least: int = 0) -> int:
+        """A size by its role, whatever the family calls it."""
+        if self.config.stated(name) is not None:
+            return self.config.whole(name, least=least)
+        for key in ALIASES.get(name, (name,)):
+            for found in (self.usual.get(self.prefix + key), self.own.get(key)):
+                if found is not None and found.isdigit():
+                    return max(int(found), least)
+        return default
+
+    def kinds(self, layers: int) -> Counter[str]:
+        """How many layers are of each kind."""
+        raw = self.config.raw
+        for key in ("layer_types", "layers_block_type", "block_types", "attention_layers"):
+            listed = raw.get(key)
+            if isinstance(listed, list) and listed and all(isinstance(x, str) for x in listed):
+                return Counter(listed[:layers] if len(listed) >= layers else listed)
+        every = f"{self.prefix}full_attention_interval"
+        if "full_attention_interval" in raw or every in self.usual:
+            return Counter(layer_kinds(self._stated, self.usual, "", layers))
+        return Counter()
+
+    def _stated(self, key: str) -> Any:
+        value = self.config.raw.get(key)
+        return value if isinstance(value, int) and value > 0 else None
+
+
+def outline(config: Config) -> ModelShape:
+    """A shape whose counts are still zero.
+
+    Raises
+    ------
+    ImportFileError : for sizes that are no sizes, or that contradict each other
+    """
+    o = Outline(config)
+    hidden, layers = o.whole("hidden", 1, 1), o.whole("layers", 1, 1)
+    heads = o.whole("heads", 1, 1)
+    kv = o.whole("kv_heads", heads, 1) if o.config.stated("kv_heads") else heads
+    if heads % kv:
+        raise ImportFileError(
+            f"{heads} heads can't share {kv} key-value heads", where=config.name,
+            right="a number of heads that the key-value heads divide",
+        )  # fmt: skip
+    head_dim = o.whole("head_dim", 0)
+    if not o.config.stated("head_dim") and not o.own.get("head_dim", "").isdigit():
+        head_dim = hidden // heads
+    rank, rope = o.whole("kv_lora_rank", 0), o.whole("qk_rope_head_dim", 0)
+    latent = rank + rope if o.config.stated("kv_lora_rank") else 0
+    kind: AttentionKind = "mla" if latent else "mha"
+    if not latent and kv < heads:
+        kind = "mqa" if kv == 1 else "gqa"
+    kinds = o.kinds(layers)
+    states = sum(kinds[k] for k in STATE)
+    windows, window = windowed(o, kinds, layers)
+    experts = o.whole("experts", 0) if o.config.stated("experts") else 0
+    ffn = o.whole("ffn", 4 * hidden)
+    tied = o.config.raw.get("tie_word_embeddings", config.raw.get("tie_word_embeddings"))
+    vocab = o.whole("vocab", 0)
+    return ModelShape(
+        name=str(config.raw.get("_name_or_path") or config.model_type or config.name)[:80],
+        total_params=0.0, active_params=0.0,
+        embedding_params=float(vocab * hidden * (2 if tied is False else 1)), layers=layers,
+        hidden=hidden, heads=heads, kv_heads=kv, head_dim=head_dim, ffn=ffn, vocab=vocab,
+        gated_mlp=not _plain_mlp(o.config), tied_embeddings=tied is not False, attention=kind,
+        kv_layers=layers - states - kinds["conv"] if kinds else None,
+        window_layers=windows, window_tokens=window, mla_cache_width=latent,
+        experts=experts, experts_per_token=o.whole("top_k", 1) if experts else 0,
+        shared_experts=int(o.whole("n_shared_experts", 0) > 0),
+        expert_ffn=o.whole("expert_ffn", ffn) if experts else 0,
+        dense_layers=min(o.whole("first_k_dense_replace", 0), layers) if experts else 0,
+        state_layers=states, state_bytes_per_layer=float(state_bytes(o.config, hidden)),
+        quantized_bits=config.quantized_bits() or o.config.quantized_bits(),
+        kind=_kind(config, o, states),
+    )  # fmt: skip
+
+
+def windowed(o: Outline, kinds: Counter[str], layers: int) -> tuple[int, int]:
+    """Layers that attend to a window only, and its tokens."""
+    raw = o.config.raw
+    window = raw.get("sliding_window") or raw.get("attention_chunk_size")
+    if isinstance(window, bool) or not isinstance(window, int) or window <= 0:
+        return 0, 0
+    if kinds:
+        return sum(kinds[k] for k in WINDOWED), window
+    every = raw.get("sliding_window_pattern")
+    if isinstance(every, int) and every > 1:
+        return layers - layers // every, window
+    return 0, 0
+
+
+def state_bytes(config: Config, hidden: int) -> int:
+    """Bytes that a linear-attention or Mamba-2 layer keeps for a sequence, whatever its length."""
+
+    def read(key: str, default: int = 0) -> int:
+        value = config.raw.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+    if read("linear_num_value_heads"):
+        keys = read("linear_num_key_heads") * read("linear_key_head_dim")
+        values = read("linear_num_value_heads") * read("linear_value_head_dim")
+        window = (2 * keys + values) * read("linear_conv_kernel_dim", 4)
+        return values * read("linear_key_head_dim") * FP32 + window * BF16
+    heads, width = read("mamba_n_heads") or read("mamba_num_heads"), read("mamba_d_head")
+    inner = heads * (width or read("mamba_head_dim")) or hidden * read("mamba_expand")
+    size = read("mamba_d_state") or read("ssm_state_size")
+    groups = read("mamba_n_groups") or read("n_groups", 1)
+    window = (inner + 2 * groups * size) * (read("mamba_d_conv") or read("conv_kernel", 4))
+    return inner * size * FP32 + window * BF16 if inner and size else 0
+
+
+def _plain_mlp(config: Config) -> bool:
+    """Whether the MLP has two matrices: named by its activation in families without a gate."""
+    return config.has("activation_function") or config.has("encoder_ffn_dim")
+
+
+def _kind(config: Config, o: Outline, states: int) -> str:
+    if isinstance(config.raw.get("vision_config"), Mapping):
+        return "vision-language"
+    if config.raw.get("is_encoder_decoder") is True or config.has("decoder_layers"):
+        return "encoder-decoder"
+    if states:
+        return "hybrid"
+    return "encoder" if config.model_type.startswith(ENCODERS) else "decoder"

@@ -1,0 +1,305 @@
+"""Parameter counts as formulas over a configuration's own keys, one class of `transformers` each.
+
+`formulas.csv` holds them: found by finite differences on the meta device with `transformers`
+5.24.0 and verified on configurations that took no part in the finding. `defaults.csv` holds what
+the library takes for a key that a file leaves out. Knows no shapes, only counts.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ImportFileError
+from engine.estimate.architectures.reading import ALIASES, Config
+
+FOLDER = Path(__file__).resolve().parent
+# Sizes that are never filled in for a model's own level: a file without them is incomplete.
+NEEDED = ("hidden", "layers", "heads", "vocab", "ffn")
+# What the library computes from other keys when a file says nothing.
+RULES = ("hidden/heads", "heads", "4*hidden", "2*hidden", "hidden")
+Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """One class: sums of products of keys by role, and keys that must have a given value.
+
+    roles : always, routed (experts of which a token passes a few), text, text_routed, vision
+    """
+
+    name: str
+    model_type: str
+    primary: bool
+    roles: Mapping[str, tuple[Monomial, ...]]
+    guards: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Parameters by role, and what was left out of them in words."""
+
+    roles: Mapping[str, int]
+    missing: str = ""
+
+    @property
+    def total(self) -> int:
+        """All parameters, each once."""
+        return sum(self.roles.values())
+
+    @property
+    def routed(self) -> int:
+        """Those of routed experts."""
+        return sum(n for role, n in self.roles.items() if role.endswith("routed"))
+
+
+@lru_cache(maxsize=1)
+def formulas() -> dict[str, Formula]:
+    """Every class of the table by its name."""
+    found: dict[str, dict[str, Any]] = {}
+    with (FOLDER / "formulas.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            one = found.setdefault(
+                row["class"], {"name": row["class"], "model_type": row["model_type"],
+                               "primary": row["primary"] == "yes", "roles": {}, "guards": {},
+                               "parts": {}},
+            )  # fmt: skip
+            if row["role"] == "guard":
+                one["guards"] = dict(x.split("=", 1) for x in row["formula"].split("; "))
+            elif row["role"] == "parts":
+                one["parts"] = dict(x.split("=", 1) for x in row["formula"].split("; "))
+            else:
+                one["roles"][row["role"]] = _parsed(row["formula"])
+    return {name: Formula(**one) for name, one in found.items()}
+
+
+@lru_cache(maxsize=1)
+def primaries() -> dict[str, Formula]:
+    """The class that a model type means when a file names no class."""
+    return {f.model_type: f for f in formulas().values() if f.primary}
+
+
+@lru_cache(maxsize=1)
+def defaults() -> dict[str, dict[str, str]]:
+    """What the library takes for a key, by model type."""
+    found: dict[str, dict[str, str]] = {}
+    with (FOLDER / "defaults.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["model_type"], {})[row["key"]] = row["default"]
+    return found
+
+
+def _parsed(text: str) -> tuple[Monomial, ...]:
+    """`2*a*b^2/c - 3*d` as coefficients and powers."""
+    terms: list[Monomial] = []
+    for word in text.replace(" - ", " + -").split(" + "):
+        coefficient, powers = Fraction(1), []
+        for factor in word.split("*"):
+            sign, body = (-1, factor[1:]) if factor.startswith("-") else (1, factor)
+            coefficient *= sign
+            name, _, power = body.partition("^")
+            if name.replace("/", "").isdigit():
+                coefficient *= Fraction(name)
+            else:
+                powers.append((name, int(power or 1)))
+        terms.append((coefficient, tuple(powers)))
+    return tuple(terms)
+
+
+def formula_of(raw: Mapping[str, Any], kind: str) -> Formula | None:
+    """The class that the file names, or the usual one of its model type."""
+    named = raw.get("architectures")
+    if isinstance(named, list) and named and isinstance(named[0], str):
+        found = formulas().get(named[0])
+        if found is not None and (not kind or found.model_type == kind):
+            return found
+    return primaries().get(kind)
+
+
+def count(formula: Formula, config: Config) -> Count:
+    """Parameters of a configuration by the formula of its class.
+
+    Raises
+    ------
+    ImportFileError : for sizes that the file does not state
+    """
+    reader = Reader(formula, config)
+    roles = {}
+    missing = ""
+    for role, terms in formula.roles.items():
+        part = {"text": "text_config", "text_routed": "text_config", "vision": "vision_config"}
+        key = f"{part.get(role, '')}.model_type"
+        usual = formula.parts.get(key)
+        stated = reader.nested_type(part.get(role, ""))
+        if usual and stated and stated != usual:
+            if role == "text_routed":
+                continue
+            other = primaries().get(stated)
+            inner = config.raw.get(part[role])
+            if other is None or not isinstance(inner, Mapping):
+                missing = f"its {part[role]} {stated!r} is not known here"
+                continue
+            tied = config.raw.get("tie_word_embeddings")
+            again = {**inner, **({} if tied is None else {"tie_word_embeddings": tied})}
+            nested = count(other, Config(again, config.name, nested=True))
+            roles[role] = nested.total - nested.routed
+            if nested.routed:
+                roles[role + "_routed"] = nested.routed
+            missing = missing or nested.missing
+        else:
+            roles[role] = reader.total(terms)
+    for key, value in formula.guards.items():
+        if reader.text(key) != value:
+            missing = missing or f"{key} is {reader.text(key)}, which is not counted"
+    return Count(roles, missing)
+
+
+class Reader:
+    """Values of a formula's variables in one configuration."""
+
+    def __init__(self, formula: Formula, config: Config) -> None:
+        self.formula = formula
+        self.config = config
+        self.defaults = defaults().get(formula.model_type, {})
+        self.found: dict[str, int] = {}
+
+    def total(self, terms: tuple[Monomial, ...]) -> int:
+        """The sum of the products."""
+        result = Fraction(0)
+        for coefficient, powers in terms:
+            one = coefficient
+            for key, power in powers:
+                value = self.value(key)
+                if value == 0:
+                    if power < 0:
+                        raise self.error(key, value)
+                    one = Fraction(0)
+                    break
+                one *= Fraction(value) ** power
+            result += one
+        return round(result)
+
+    def value(self, key: str) -> int:
+        """A variable: a key by its path, or one derived from keys."""
+        if key not in self.found:
+            self.found[key] = self._value(key)
+        return self.found[key]
+
+    def text(self, key: str) -> str:
+        """A key's value as the table writes it: a whole number or a word."""
+        value = self._stated(key)
+        return self.defaults.get(key, "") if value is None else str(
+            int(value) if isinstance(value, bool) else value)  # fmt: skip
+
+    def nested_type(self, part: str) -> str:
+        """The model type of a part, if the file states one."""
+        inner = self.config.raw.get(part) if part else None
+        kind = inner.get("model_type") if isinstance(inner, Mapping) else None
+        return kind if isinstance(kind, str) else ""
+
+    def _value(self, key: str) -> int:
+        part, _, last = key.rpartition(".")
+        prefix = f"{part}." if part else ""
+        if ":" in last:
+            return self._layers_of(prefix, last)
+        if last == "grid":
+            return self.value(f"{prefix}image_size") // max(self.value(f"{prefix}patch_size"), 1)
+        if last == "factorized":
+            return int(self.value(f"{prefix}embedding_size") != self.value(f"{prefix}hidden_size"))
+        if last == "sparse_layers":
+            only = self._stated(f"{prefix}mlp_only_layers") or []
+            step = max(self.value(f"{prefix}decoder_sparse_step"), 1)
+            layers = range(self.value(f"{prefix}num_hidden_layers"))
+            return sum(1 for i in layers if i not in only and (i + 1) % step == 0)
+        if key == "num_labels":
+            labels = self.config.raw.get("id2label")
+            if isinstance(labels, Mapping) and labels:
+                return len(labels)
+        stated = self._stated(key)
+        if stated is None:
+            return self._default(key)
+        if isinstance(stated, bool):
+            return int(stated)
+        if isinstance(stated, list | tuple) and len(stated) in (1, 2) and len(set(stated)) == 1:
+            stated = stated[0]  # width and height
+        if not isinstance(stated, int | float) or not abs(stated) < 1e9 or stated != int(stated):
+            raise self.error(key, stated)
+        return int(stated)
+
+    def _stated(self, key: str) -> Any:
+        at: Any = self.config.raw
+        *path, last = key.split(".")
+        for step in path:
+            at = at.get(step) if isinstance(at, Mapping) else None
+        if not isinstance(at, Mapping):
+            return None
+        if at.get(last) is not None:
+            return at[last]
+        if last.startswith(("encoder_", "decoder_")):
+            return None  # two stacks of their own: neither stands in for the other
+        for names in ALIASES.values():
+            if last in names:
+                return next((at[n] for n in names if at.get(n) is not None), None)
+        return None
+
+    def _default(self, key: str) -> int:
+        rule = self.defaults.get(key, "")
+        prefix = key.rpartition(".")[0] + "." if "." in key else ""
+        if rule in RULES:
+            hidden = self._sibling(prefix, "hidden")
+            heads = self._sibling(prefix, "heads") if "heads" in rule else 1
+            computed = (hidden // max(heads, 1), heads, 4 * hidden, 2 * hidden, hidden)
+            return dict(zip(RULES, computed, strict=True))[rule]
+        last = key.rpartition(".")[2]
+        own = not prefix and not self.config.nested
+        if rule == "" or (own and any(last in ALIASES[n] for n in NEEDED)):
+            raise ImportFileError(
+                f"states no {key}", where=self.config.name,
+                right="the complete config.json; a missing size is never guessed",
+            )  # fmt: skip
+        return int(rule)
+
+    def _sibling(self, prefix: str, name: str) -> int:
+        """The part's hidden size or number of heads under the name that its family uses."""
+        for alias in ALIASES[name]:
+            if self._stated(prefix + alias) is not None or prefix + alias in self.defaults:
+                return self.value(prefix + alias)
+        raise ImportFileError(f"states no {prefix}{ALIASES[name][0]}", where=self.config.name,
+                              right="the complete config.json")  # fmt: skip
+
+    def _layers_of(self, prefix: str, last: str) -> int:
+        """How many layers are of a kind, as listed or by the interval that the file states."""
+        name, _, kind = last.partition(":")
+        listed = self._stated(prefix + name)
+        if not isinstance(listed, list | tuple):
+            layers = self.value(f"{prefix}num_hidden_layers")
+            listed = layer_kinds(self._stated, self.defaults, prefix, layers)
+        return Counter(map(str, listed))[kind]
+
+    def error(self, key: str, value: Any) -> ImportFileError:
+        """The error for a value that can't be counted with."""
+        return ImportFileError(f"{key} is {str(value)[:40]!r}", where=self.config.name,
+                               right="a whole number")  # fmt: skip
+
+
+def layer_kinds(stated: Any, usual: Mapping[str, str], prefix: str, layers: int) -> list[str]:
+    """Kinds of layers of a file that gives a period: every so many layers one sees everything."""
+    every = stated(f"{prefix}full_attention_interval") or usual.get(
+        f"{prefix}full_attention_interval"
+    )
+    if every:
+        step = max(int(every), 1)
+        return [
+            "full_attention" if (i + 1) % step == 0 else "linear_attention" for i in range(layers)
+        ]
+    step = stated(f"{prefix}sliding_window_pattern") or 6
+    if not isinstance(step, int) or step < 1:
+        step = 6
+    return ["full_attention" if (i + 1) % step == 0 else "sliding_attention" for i in range(layers)]
