@@ -376,7 +376,7 @@ class Line:
     points: Points
     label_at: int = -1
     """Index of the point at which the name stands."""
-    side: Literal["left", "right", "under"] = "left"
+    side: Literal["left", "right", "under", "below"] = "left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,8 +528,7 @@ def checkpoints(units: int, device_mtbf_h: float, unit: str = "GPU") -> Picture:
         pairs = zip(at, np.asarray(share) * 100, strict=True)
         points = tuple((float(t), float(g)) for t, g in pairs if g >= 85)
         peak = max(range(len(points)), key=lambda i: points[i][1]) if points else 0
-        first = not lines
-        lines.append(Line(count(size, unit), points, *((-1,) if first else (peak, "under"))))
+        lines.append(Line(count(size, unit), points, peak, "below"))
     kept = {h: float(goodput(save, h, mtbf, restart)) for h in (best, 0.25, 6.0)}
     return Picture(
         f"Save every {duration(best)}: {kept[best]:.2%} of the time is then useful",

@@ -236,6 +236,7 @@ SIDES: dict[str, dict[str, Any]] = {
     "left": {"align": "right", "dx": -6, "dy": -8},
     "right": {"align": "left", "dx": 8, "dy": -6},
     "under": {"align": "right", "dx": -6, "dy": 14},
+    "below": {"align": "center", "dy": 16},
 }
 
 
@@ -248,7 +249,7 @@ def picture(p: Picture) -> None:
     first = p.lines[0].points
     ticks: Layer = {"tickCount": 5, "format": "~r"}
     if len(first) < 6:
-        ticks = {"values": [x for x, _ in first], "format": "d", "labelOverlap": False}
+        ticks = {"values": [x for x, _ in first], "format": "~r", "labelOverlap": False}
     x = _axis("x", p.x_title, axis={"grid": False, **ticks},
               scale={"type": "log"} if p.log_x else {"nice": False})  # fmt: skip
     whole = "datum.value ? format(datum.value, '~s') : '0'"
