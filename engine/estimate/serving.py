@@ -27,15 +27,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from engine.catalogue import Accelerator
 from engine.errors import DataError, InputError
+from engine.estimate.queueing import Array, Real, at, check, largest_inside, operating_points
 from engine.estimate.shape import ModelShape
 
-Array = NDArray[np.float64]
-Real = float | Array
 GIB = 1024.0**3
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_serving.csv"
 # Half of an 80% interval of a normal variable: 10th to 90th percentile.
@@ -48,7 +45,11 @@ CHUNK_TOKENS = 2048
 USABLE_MEMORY = 0.9
 # Spread of prompt and answer lengths, standard deviation over mean (chat logs: 0.6 to 1.2).
 LENGTH_CV = 0.8
-DEFAULT_ENGINE = "vllm"
+# GB/s of one direction of a host link with 16 lanes; a superchip's leaves over its network.
+HOST_LINKS = {"PCIe3": 12.5, "PCIe4": 25.0, "PCIe5": 50.0, "PCIe6": 100.0, "C2C": 50.0}
+UNCALIBRATED = 3.0  # widening for hardware without rows
+FEW_ROWS = 20  # fewer rows than these say little about a generation
+DEFAULT_ENGINE = "vllm-2025"
 
 Floor = Literal["none", "memory", "ttft", "tpot", "batch"]
 
@@ -88,16 +89,18 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """One GPU: dense peaks of products in the weights' precision and in 16 bits [FLOP/s],
-    memory bandwidth and link [B/s, one direction], memory [bytes], and whether the link is PCIe.
+    """One GPU: dense peaks of products in the weights' precision and in 16 bits [FLOP/s], memory
+    bandwidth [B/s], memory [bytes]; the fast link and how many GPUs it joins (1: none), and the
+    host's link over which all others talk [B/s, one direction].
     """
 
     peak: Real
     peak16: Real
     bandwidth: Real
     link: Real
+    domain: Real
+    host_link: Real
     memory: Real
-    pcie: Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +125,32 @@ class Efficiencies:
     matmul: Real  # share of peak, prefill
     matmul_decode: Real  # times matmul, decode
     attention: Real  # share of the 16-bit peak, prefill
-    expert: Real  # times weight_read and matmul, for routed experts
+    narrow: Real  # width at which a product takes twice its ideal time, elements a GPU
+    roof: Real  # power with which reading and computing overlap; large: wholly
+    expert_read: Real  # times weight_read, for routed experts
+    expert_matmul: Real  # times matmul, for routed experts
     step_us: Real  # per decoding step
     layer_us: Real  # per layer and step
     sequence_us: Real  # per sequence and step
     allreduce_us: Real  # per all-reduce on a fast link
     pcie_allreduce: Real  # times allreduce_us over PCIe
     link_share: Real  # share of the nominal bandwidth of the link
+    pcie_share: Real  # the same of the host's link
     prefill_ms: Real  # per request: scheduling, tokenizer, launch
     prefill_token_us: Real  # per prompt token
     weight_memory: Real  # bytes held over the weights' own
+    cache_memory: Real  # bytes held over the cache's own
+    working: Real  # copies of the hidden states of a step's tokens
+    sampling: Real  # copies of the logits of a step's sequences
     engine_gib: Real  # context, libraries, graphs
+    group_gib: Real  # more when GPUs share a model
+    peer_gib: Real  # more per further GPU that shares it
+    interleave: Real  # share of others' prefill that lengthens a token's time, closed loop
+    contention: Real  # closed loop: times the wait of users whose prompts come at random
+    queue: Real  # closed loop: prefills waited for, against (C − 1)^queue_power
+    queue_power: Real
+    queue_prompt: Real  # that wait falls with (prompt / 1,000 tokens) to this power
+    saturated: Real  # times the time of an ideal full batch, offline
 
 
 def network_of(shape: ModelShape) -> Network:
@@ -191,15 +209,16 @@ def hardware_of(accelerator: Accelerator, weight_bits: float) -> Hardware:
     elif 4.5 < weight_bits <= 8.5:
         peak = accelerator.fp8_tflops_dense or accelerator.int8_tops_dense or peak16
     fast = accelerator.scaleup_gb_per_s_per_direction or 0.0
-    pcie = "PCIe" in accelerator.scaleup_technology or not fast
+    joined = accelerator.scaleup_domain_gpus or 1
     gib = accelerator.memory_gib_reported or accelerator.memory_gb / 1.0737
     return Hardware(
         peak * 1e12,
         peak16 * 1e12,
         accelerator.memory_bandwidth_gb_per_s * 1e9,
         (fast or 25.0) * 1e9,
+        1.0 if "PCIe" in accelerator.scaleup_technology or not fast else float(joined),
+        HOST_LINKS.get(accelerator.host_link[:5], 25.0) * 1e9,
         gib * GIB,
-        float(pcie),
     )
 
 
@@ -211,7 +230,7 @@ def experts_touched(tokens: Real, experts: Real, top_k: Real) -> Real:
     return 1.0 - (1.0 - np.minimum(top_k / experts, 1.0)) ** np.minimum(tokens, 1e6)
 
 
-def longest(first: Real, second: Real, norm: float = 4.0) -> Real:
+def longest(first: Real, second: Real, norm: Real) -> Real:
     """Time of two things that overlap almost wholly: a little more than the longer."""
     return np.asarray((np.asarray(first) ** norm + np.asarray(second) ** norm) ** (1.0 / norm))
 
@@ -238,12 +257,35 @@ def allreduce_seconds(
 ) -> Real:
     """Two all-reduces per layer of `tokens` activations in 16 bits [3]."""
     n = np.asarray(plan.tp)
-    latency = eff.allreduce_us * 1e-6 * np.where(np.asarray(hw.pcie) > 0, eff.pcie_allreduce, 1.0)
+    far = n > hw.domain
+    latency = eff.allreduce_us * 1e-6 * np.where(far, eff.pcie_allreduce, 1.0)
+    link = np.where(far, hw.host_link * eff.pcie_share, hw.link * eff.link_share)
     volume = 2.0 * (n - 1.0) / n * tokens * net.hidden * 2.0
     calls = 2.0 * net.layers * np.where(n > 1, 1.0, 0.0)
-    return calls * (
-        latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / hw.link / eff.link_share
+    return np.asarray(calls * (latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / link))
+
+
+def products(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real, share: Real
+) -> Real:
+    """Seconds of all products of `tokens` tokens: the longer of reading weights and computing.
+
+    Narrow slices fill a GPU badly: a product of width d on each of n GPUs takes 1 + w·n/d of its
+    ideal time. share : of the peak, what wide products reach
+    """
+    narrow = 1.0 + eff.narrow * plan.tp / net.hidden
+    read = hw.bandwidth * eff.weight_read * plan.tp
+    compute = hw.peak * share * plan.tp / narrow
+    dense = longest(
+        net.dense * plan.weight_bytes / read, 2.0 * net.dense * tokens / compute, eff.roof
     )
+    touched = net.expert * experts_touched(tokens, net.experts, net.top_k)
+    routed = longest(
+        touched * plan.weight_bytes / (read * eff.expert_read),
+        2.0 * net.expert * net.top_k / net.experts * tokens / (compute * eff.expert_matmul),
+        eff.roof,
+    )
+    return dense + routed
 
 
 def decode_seconds(
@@ -254,18 +296,11 @@ def decode_seconds(
     With pipeline stages a batch is cut into as many micro-batches; each token passes them all.
     """
     b = np.maximum(np.asarray(batch) / plan.pp, np.minimum(batch, 1.0))
-    share = experts_touched(b, net.experts, net.top_k)
-    read = hw.bandwidth * eff.weight_read * plan.tp
-    product = hw.peak * eff.matmul * eff.matmul_decode * plan.tp
-    dense = longest(net.dense * plan.weight_bytes / read, 2.0 * net.dense * b / product)
-    routed = longest(
-        net.expert * share * plan.weight_bytes / (read * eff.expert),
-        2.0 * net.expert * net.top_k / net.experts * b / (product * eff.expert),
-    )
+    product = products(net, hw, plan, eff, b, eff.matmul * eff.matmul_decode)
     cached = b * cache_bytes(net, plan, context) / cache_divisor(net, plan)
     cache = cached / (hw.bandwidth * eff.kv_read)
     overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * b
-    return dense + routed + cache + allreduce_seconds(net, hw, plan, eff, b) + overhead * 1e-6
+    return product + cache + allreduce_seconds(net, hw, plan, eff, b) + overhead * 1e-6
 
 
 def prefill_seconds(
@@ -273,21 +308,14 @@ def prefill_seconds(
 ) -> Real:
     """Seconds to take in `batch` prompts of `prompt` tokens together, up to the first token."""
     tokens = np.asarray(batch) * prompt
-    share = experts_touched(tokens, net.experts, net.top_k)
-    read = hw.bandwidth * eff.weight_read * plan.tp
-    product = hw.peak * eff.matmul * plan.tp
-    dense = longest(net.dense * plan.weight_bytes / read, 2.0 * net.dense * tokens / product)
-    routed = longest(
-        net.expert * share * plan.weight_bytes / (read * eff.expert),
-        2.0 * net.expert * net.top_k / net.experts * tokens / (product * eff.expert),
-    )
+    product = products(net, hw, plan, eff, tokens, eff.matmul)
     pairs = tokens * cached_tokens(net, np.asarray(prompt) / 2.0)
     scores = 2.0 * net.score_width * net.attention_layers * pairs
     attention = scores / (hw.peak16 * eff.attention * plan.tp)
     overhead = (
         eff.prefill_ms * 1e-3 + (eff.layer_us * net.layers + eff.prefill_token_us * tokens) * 1e-6
     )
-    return dense + routed + attention + allreduce_seconds(net, hw, plan, eff, tokens) + overhead
+    return product + attention + allreduce_seconds(net, hw, plan, eff, tokens) + overhead
 
 
 def memory_bytes(
@@ -299,10 +327,12 @@ def memory_bytes(
     """
     weights = net.stored * plan.weight_bytes * eff.weight_memory / (plan.tp * plan.pp)
     cached = batch * cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
-    # Hidden states in and out, the MLP's widest intermediate, and logits of one token a sequence.
-    working = step_tokens * net.hidden * 2.0 * (2.0 + 8.0 / plan.tp)
-    logits = batch * net.vocab * 4.0 / plan.tp
-    return weights + cached + working + logits + eff.engine_gib * GIB
+    # Hidden states are whole on every GPU, the MLP's wide intermediates are split: about 1 to 2.
+    working = eff.working * step_tokens * net.hidden * 2.0 * (1.0 + 2.0 / plan.tp)
+    logits = eff.sampling * batch * net.vocab * 4.0 / plan.tp
+    shared = np.where(np.asarray(plan.tp) > 1, eff.group_gib + eff.peer_gib * (plan.tp - 1.0), 0.0)
+    engine = (eff.engine_gib + shared) * GIB
+    return weights + cached * eff.cache_memory + working + logits + engine
 
 
 def slots(
@@ -311,7 +341,7 @@ def slots(
     """Sequences whose cache of `context` tokens fits beside the weights; below 1: none fits."""
     fixed = memory_bytes(net, plan, eff, 0.0, 0.0, CHUNK_TOKENS)
     each = cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
-    each = each + net.vocab * 4.0 / plan.tp
+    each = each * eff.cache_memory + eff.sampling * net.vocab * 4.0 / plan.tp
     return np.maximum(hw.memory * usable - fixed, 0.0) / np.maximum(each, 1.0)
 
 
@@ -327,12 +357,12 @@ class Calibration:
     values: Mapping[str, float]
     sources: tuple[str, ...]
 
-    def efficiencies(self, generation: str, engine: str, precision: str) -> Efficiencies:
-        """Efficiencies of a class of hardware, engine and precision: base times their factors."""
+    def efficiencies(self, generation: str, engine: str, precision: str, kind: str) -> Efficiencies:
+        """Efficiencies of hardware, engine, precision and network: base times their factors."""
         found = {}
         for knob in KNOBS:
             value = self.values[knob]
-            for level in levels(generation, engine, precision):
+            for level in levels(generation, engine, precision, kind):
                 value *= self.values.get(f"{knob}.{level}", 1.0)
             found[knob] = value
         return Efficiencies(**found)
@@ -341,26 +371,33 @@ class Calibration:
         """A fitted value by its id."""
         return self.values[name]
 
-    def half_width(self, quantity: str, generation: str) -> float:
-        """Log half width of the 80% interval; at least threefold for hardware without rows."""
-        if self.is_calibrated(generation):
-            return self.values[f"width.{quantity}"]
-        return max(self.values["width.uncalibrated"], self.values[f"width.{quantity}"])
+    def half_width(self, quantity: str, generation: str, engine: str = DEFAULT_ENGINE) -> float:
+        """Log half width of the 80% interval; three times as wide for hardware without rows."""
+        width = self.values[f"width.{quantity}"]
+        if not self.is_calibrated(generation):
+            return max(UNCALIBRATED * width, math.log(UNCALIBRATED) / 2.0)
+        known = self.values.get(f"rows.engine.{engine}", 0.0) > 0
+        return width if known else self.values[f"width.new.{quantity}"]
 
     def is_calibrated(self, generation: str) -> bool:
-        """Whether rows of this generation were fitted."""
-        return self.values.get(f"rows.{generation}", 0.0) > 0
+        """Whether enough rows of this generation were fitted."""
+        return self.values.get(f"rows.gpu.{generation}", 0.0) >= FEW_ROWS
 
 
-def levels(generation: str, engine: str, precision: str) -> tuple[str, ...]:
-    """Names of the effects of a class, from broad to narrow."""
+def levels(generation: str, engine: str, precision: str, kind: str) -> tuple[str, ...]:
+    """Names of the effects of a class; an engine is family-era."""
     return (
+        f"kind.{kind}",
         f"gpu.{generation}",
+        f"family.{engine.split('-')[0]}",
         f"engine.{engine}",
         f"bits.{precision}",
-        f"cell.{generation}.{precision}",
-        f"pair.{generation}.{engine}",
     )
+
+
+def kind_of(latent_cache: bool, experts: float) -> str:
+    """Class of a network: "mla" (compressed cache), "moe" or "dense"."""
+    return "mla" if latent_cache else "moe" if experts > 1 else "dense"
 
 
 @cache
@@ -403,6 +440,8 @@ _GENERATIONS: tuple[tuple[str, str], ...] = (
     (r"\bt4\b|v100", "volta"),
     (r"tpu", "tpu"),
     (r"trainium|trn", "trainium"),
+    (r"\bm[1-4]\b.*(max|ultra|core)", "apple"),
+    (r"max.?1550|pvc", "pvc"),
 )
 
 
@@ -489,12 +528,12 @@ def serving_capacity(
     """
     _check_counts(n_gpus_tp, pp)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
-        _check(name, tokens, least=1.0)
+        check(name, tokens, least=1.0)
     for name, target in (("ttft_target_s", ttft_target_s), ("tpot_target_s", tpot_target_s)):
         if target is not None:
-            _check(name, target, above=0.0)
-    _check("weight_bits", weight_bits, above=0.0)
-    _check("kv_bytes", kv_bytes, above=0.0)
+            check(name, target, above=0.0)
+    check("weight_bits", weight_bits, above=0.0)
+    check("kv_bytes", kv_bytes, above=0.0)
     if not 0.0 <= prefix_hit < 1.0:
         raise InputError(f"{prefix_hit} can't be used", where="prefix_hit", right="0 up to below 1")
     if not 0.0 < percentile < 1.0:
@@ -503,10 +542,11 @@ def serving_capacity(
     cal = shipped_calibration()
     generation = generation_of(accelerator.sku)
     bits = shape.quantized_bits or weight_bits
-    eff = cal.efficiencies(generation, engine, precision_of(bits))
+    kind = kind_of(shape.attention == "mla", float(shape.experts))
+    eff = cal.efficiencies(generation, engine, precision_of(bits), kind)
     net, hw = network_of(shape), hardware_of(accelerator, bits)
     plan = Plan(float(n_gpus_tp), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
-    width = cal.half_width("capacity", generation)
+    width = cal.half_width("itl_closed", generation, engine)
     z = np.zeros(1) if draws is None else np.atleast_1d(np.asarray(draws, dtype=float))
     if draws is None:
         z = np.array([Z80, 0.0, -Z80])
@@ -525,18 +565,18 @@ def serving_capacity(
     step = slow * decode_seconds(net, hw, plan, eff, batch, context)
     own = prompt * (1.0 - prefix_hit)
     prefill = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
-    point = operating_points(batch, step, prefill, own, answer, percentile, length_cv)
-    lone = operating_points(
-        np.full_like(batch[:, :1], 1e-9), step[:, :1], prefill, own, answer, percentile, length_cv
-    )
+    tail = {"percentile": percentile, "cv": length_cv}
+    point = operating_points(batch, step, prefill, own, answer, **tail)
+    idle = np.full_like(batch[:, :1], 1e-9)
+    lone = operating_points(idle, step[:, :1], prefill, own, answer, **tail)
     margin = np.minimum(_margin(point.ttft, ttft_target_s), _margin(point.tpot, tpot_target_s))
-    rate, at = _largest_inside(point.rate, margin)
-    ttft, tpot, batch_at = (_at(x, at) for x in (point.ttft, point.tpot, batch))
+    rate, place = largest_inside(point.rate, margin)
+    ttft, tpot, batch_at = (at(x, place) for x in (point.ttft, point.tpot, batch))
     rate = rate if fits else np.zeros_like(rate)
     memory = memory_bytes(net, plan, eff, batch_at, (prompt + answer)[:, 0], CHUNK_TOKENS) / GIB
     if not fits:
         floor: Floor = "memory"
-    elif np.all(at >= batch.shape[1] - 1):
+    elif np.all(place >= batch.shape[1] - 1):
         floor = "batch"
     elif ttft_target_s is not None and np.median(ttft) > 0.97 * ttft_target_s:
         floor = "ttft"
@@ -567,80 +607,9 @@ def serving_capacity(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Rate and latencies at given numbers of answers under way."""
-
-    rate: Array
-    ttft: Array
-    tpot: Array
-
-
-def operating_points(
-    batch: Array, step: Array, prefill: Array, prompt: Array, answer: Array,
-    percentile: float, cv: float,
-) -> Points:  # fmt: skip
-    """Rate, time to first token and per token when `batch` answers are under way on average.
-
-    A share ρ = λ·S of the time goes into prefill (S seconds of it a request), so a token takes
-    t/(1 − ρ); by Little's law batch = λ·(O − 1)·t/(1 − ρ), whence λ = B/((O − 1)·t + B·S).
-    """
-    further = np.maximum(answer - 1.0, 0.5)
-    rate = batch / (further * step + batch * prefill)
-    rho = rate * prefill
-    free = np.maximum(1.0 - rho, 1e-9)
-    tpot = step / free
-    chunks = np.maximum(prompt / CHUNK_TOKENS, 1.0)
-    begin = prefill + chunks * step + 0.5 * step * (1.0 + rho)
-    wait = rate * prefill**2 * (1.0 + cv**2) / (2.0 * free)
-    wait = wait * (1.0 + step * chunks / prefill)
-    return Points(rate, _percentile_ttft(begin, wait, rho, prefill, percentile, cv), tpot)
-
-
-def _percentile_ttft(
-    begin: Array, wait: Array, rho: Array, prefill: Array, percentile: float, cv: float
-) -> Array:
-    """Percentile of a fixed part, a prompt's log-normal length, and an exponential-tailed wait."""
-    z = float(ndtri(percentile))
-    sigma = math.sqrt(math.log1p(cv**2))
-    longer = prefill * (math.exp(z * sigma - sigma**2 / 2.0) - 1.0)
-    busy = np.maximum(rho, 1e-9)
-    tail = np.where(
-        busy > 1.0 - percentile,
-        wait / busy * np.log(np.maximum(busy / (1.0 - percentile), 1.0)),
-        0.0,
-    )
-    # The two rarely meet: their squares add.
-    return np.asarray(begin + np.sqrt(np.maximum(longer, 0.0) ** 2 + np.maximum(tail, 0.0) ** 2))
-
-
 def _margin(value: Array, target: float | None) -> Array:
     """Log of how far inside the target a value is; infinite without a target."""
     return np.full_like(value, np.inf) if target is None else np.log(target / value)
-
-
-def _largest_inside(rate: Array, margin: Array) -> tuple[Array, Array]:
-    """Largest rate whose margin is not negative, between columns by interpolation; its place."""
-    inside = np.logical_and.accumulate(margin >= 0.0, axis=1)
-    count = inside.sum(axis=1)
-    last = np.maximum(count - 1, 0)
-    after = np.minimum(last + 1, rate.shape[1] - 1)
-    rows = np.arange(rate.shape[0])
-    m0, m1 = margin[rows, last], margin[rows, after]
-    with np.errstate(invalid="ignore"):
-        step = np.where((after > last) & np.isfinite(m0), m0 / np.maximum(m0 - m1, 1e-12), 0.0)
-    place = last + np.where(count > 0, np.clip(step, 0.0, 1.0), 0.0)
-    return np.where(count > 0, _at(rate, place), 0.0), place
-
-
-def _at(values: Array, place: Array) -> Array:
-    """Values at fractional columns."""
-    rows = np.arange(values.shape[0])
-    low = np.floor(place).astype(int)
-    high = np.minimum(low + 1, values.shape[1] - 1)
-    part = place - low
-    result = values[rows, low] * (1.0 - part) + values[rows, high] * part
-    return np.asarray(result)
 
 
 def _check_counts(n_gpus_tp: int, pp: int) -> None:
@@ -649,10 +618,3 @@ def _check_counts(n_gpus_tp: int, pp: int) -> None:
             raise InputError(
                 f"{count} can't be used", where=name, right="a whole number, 1 to 1024"
             )
-
-
-def _check(name: str, value: Real, *, least: float = -math.inf, above: float = -math.inf) -> None:
-    x = np.asarray(value, dtype=float)
-    if x.size == 0 or not np.all(np.isfinite(x)) or np.any(x < least) or np.any(x <= above):
-        right = f"at least {least:g}" if least > -math.inf else f"more than {above:g}"
-        raise InputError(f"{value} can't be used", where=name, right=right)

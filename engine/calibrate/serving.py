@@ -1,0 +1,191 @@
+"""Fit the serving model to published runs, and say how far it is off on sources left out.
+
+Run `python -m engine.calibrate.serving rows.csv`: every source group is left out once, the
+residuals give the intervals, and all rows the values of `data/calibration_serving.csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.calibrate.serving_fit import Fit, fit, weights_of
+from engine.calibrate.serving_knobs import FITTED, MEMORY, SPECS, design_of
+from engine.calibrate.serving_protocols import peak_memory_gib, predict
+from engine.calibrate.serving_rows import Table, read_rows, table_of
+from engine.estimate.queueing import Array
+from engine.estimate.serving import CALIBRATION, Z80, shipped_calibration
+
+# Quantity of the backtest, by the protocol that measures it.
+QUANTITIES = (
+    "itl_static", "itl_closed", "ttft_static", "ttft_closed", "rate_static", "rate_closed",
+    "offline", "memory",
+)  # fmt: skip
+SMALL = 0.01  # effects below 1% are not written
+HEADER = (
+    "id", "value", "low", "high", "unit", "description", "source_groups", "as_of", "confidence",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Log of predicted over measured of rows whose family the fit had not seen, by quantity (NaN:
+    not measured), whether it had seen their hardware and engine, and the fit without each family.
+    """
+
+    errors: dict[str, Array]
+    known: NDArray[np.bool_]
+    fits: dict[str, Fit]
+
+
+def residuals(t: Table, fitted: Fit) -> dict[str, Array]:
+    """Log of predicted over measured by quantity; NaN where it is not measured."""
+    with np.errstate(all="ignore"):
+        p = predict(t, fitted.efficiencies(t))
+        ttft, itl = np.log(p.ttft / t.ttft), np.log(p.itl / t.itl)
+        rate = np.log(p.tokens_per_s / t.tokens_per_s)
+        memory = np.log(peak_memory_gib(t, fitted.memory) / t.memory_gib)
+    closed = t.protocol == "closed_loop"
+    offline = np.char.find(t.protocol.astype(str), "off") >= 0
+    parts = (
+        (itl, ~closed), (itl, closed), (ttft, ~closed), (ttft, closed),
+        (rate, ~closed & ~offline), (rate, closed), (rate, offline), (memory, ~offline),
+    )  # fmt: skip
+    return {
+        name: np.where(rows & np.isfinite(error), error, np.nan)
+        for name, (error, rows) in zip(QUANTITIES, parts, strict=True)
+    }
+
+
+def leave_out(t: Table, families: NDArray[np.str_], start: Fit) -> LeftOut:
+    """Every family predicted by a fit without it."""
+    errors = {name: np.full(len(t), np.nan) for name in QUANTITIES}
+    known = np.zeros(len(t), dtype=bool)
+    fits = {}
+    for family in sorted(set(families.tolist())):
+        out = np.flatnonzero(families == family)
+        seen, unseen = t.take(np.flatnonzero(families != family)), t.take(out)
+        fits[family] = fit(seen, start=start, evaluations=12)
+        for name, part in residuals(unseen, fits[family]).items():
+            errors[name][out] = part
+        known[out] = np.isin(unseen.generation, seen.generation) & np.isin(
+            unseen.engine, seen.engine
+        )
+    return LeftOut(errors, known, fits)
+
+
+def half_width(errors: Array, weight: Array, share: float = 0.8) -> float:
+    """Bound that a share of the absolute errors lies within, rows by their weight."""
+    told = np.isfinite(errors) & (weight > 0)
+    size = np.abs(errors[told])
+    order = np.argsort(size)
+    reached = np.cumsum(weight[told][order]) / np.sum(weight[told])
+    return float(size[order][np.searchsorted(reached, share - 1e-12)])
+
+
+def shipped_fit() -> Fit:
+    """The fit that `data/calibration_serving.csv` holds."""
+    values = shipped_calibration().values
+    names = (*FITTED, *(n for n in values if "." in n and n.split(".")[0] in FITTED))
+    x = np.log(np.array([values[n] for n in names]))
+    return Fit(x, np.zeros(len(x)), names, {k: values[k] for k in MEMORY})
+
+
+def _jackknife(full: Fit, fits: Sequence[Fit]) -> dict[str, float]:
+    """Standard error of the logarithm of every parameter, from fits without one family each."""
+    found = {}
+    for name, own, error in zip(full.names, full.x, full.errors, strict=True):
+        moved = [dict(zip(f.names, f.x, strict=True)).get(name, 0.0) - own for f in fits]
+        jack = float(np.sqrt(np.sum(np.square(moved)) * (len(fits) - 1) / len(fits)))
+        # A family alone in its class takes the effect with it: that says nothing of its size.
+        found[name] = max(error, min(jack, abs(own) + error))
+    for name, value in full.memory.items():
+        moved = [np.log(f.memory[name] / value) for f in fits]
+        found[name] = float(np.sqrt(np.sum(np.square(moved)) * (len(fits) - 1) / len(fits)))
+    return found
+
+
+def _sources(t: Table, rows: NDArray[np.bool_]) -> str:
+    """The largest groups among the rows, and how many more."""
+    names, counts = np.unique(t.group[rows], return_counts=True)
+    order = np.argsort(-counts)
+    told = [str(n) for n in names[order][:3]]
+    return "; ".join(told + ([f"{len(names) - 3} more"] if len(names) > 3 else []))
+
+
+def write(path: Path, t: Table, full: Fit, left: LeftOut, today: str) -> None:
+    """The calibration file: values, effects, rows by class, half widths of the intervals."""
+    table: list[Sequence[object]] = [HEADER]
+    errors = _jackknife(full, list(left.fits.values()))
+    places = design_of(t, full.names).places
+
+    def add(name: str, value: float, spread: float, unit: str, what: str, source: str,
+            confidence: str) -> None:  # fmt: skip
+        low, high = value * np.exp(-Z80 * spread), value * np.exp(Z80 * spread)
+        cells = (f"{x:.6g}" for x in (value, low, high))
+        table.append((name, *cells, unit, what, source, today, confidence))
+
+    for i, name in enumerate(full.names):
+        knob, _, effect = name.partition(".")
+        if effect and abs(full.x[i]) < SMALL:
+            continue
+        rows = np.any(places[knob] == i, axis=0)
+        spec = SPECS[knob]
+        what = f"{spec.meaning}: {effect}" if effect else spec.meaning
+        unit = "times" if effect else spec.unit
+        groups = len(np.unique(t.group[rows]))
+        sure = "high" if groups >= 8 else "medium" if groups >= 2 else "low"
+        add(name, float(np.exp(full.x[i])), errors[name], unit, what, _sources(t, rows), sure)
+    told = ~np.isnan(t.memory_gib)
+    for name, value in full.memory.items():
+        spec = SPECS[name]
+        add(name, value, errors[name], spec.unit, spec.meaning, _sources(t, told), "medium")
+    for kind, column in (("gpu", t.generation), ("engine", t.engine)):
+        for value in sorted(set(column.tolist())):
+            rows = column == value
+            what = f"rows that were fitted: {value}"
+            add(f"rows.{kind}.{value}", int(rows.sum()), 0, "rows", what, _sources(t, rows), "high")
+    weight = weights_of(t)
+    every = _sources(t, np.ones(len(t), dtype=bool))
+    for name, error in left.errors.items():
+        what = f"half width of the 80% interval, groups left out: {name}"
+        seen = left.known if _any(error, left.known) else np.ones_like(left.known)
+        width = half_width(error, weight * seen)
+        add(f"width.{name}", width, 0.15, "log", what, every, "medium")
+        other = half_width(error, weight * ~left.known) if _any(error, ~left.known) else width
+        what = f"the same where the engine or the generation is new: {name}"
+        add(f"width.new.{name}", max(other, 1.5 * width), 0.3, "log", what, every, "low")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(table)
+    shipped_calibration.cache_clear()
+
+
+def _any(error: Array, rows: NDArray[np.bool_]) -> bool:
+    return bool(np.any(np.isfinite(error) & rows))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Calibrate on a file of rows, print what was left out, and write the calibration."""
+    readings = [r for r in read_rows(Path(arguments[0])) if not r.skipped]
+    t = table_of(readings)
+    full = fit(t)
+    left = leave_out(t, t.family, full)
+    for name, error in left.errors.items():
+        ape = np.abs(np.expm1(error[np.isfinite(error)]))
+        if len(ape):
+            told = f"{np.median(ape):7.1%} {np.quantile(ape, 0.9):7.1%}"
+            print(f"{name:12s} {len(ape):5d} {told}  {half_width(error, weights_of(t)):.3f}")
+    if "--dry-run" not in arguments:
+        write(CALIBRATION, t, full, left, date.today().isoformat())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""What is fitted of the serving model: each efficiency's prior, and by what it may differ.
+
+The freedom of a base value is the standard deviation of its logarithm; an effect (of a GPU
+generation, an engine, a precision, or two of them together) multiplies it and is drawn to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.calibrate.serving_rows import Table
+from engine.estimate.queueing import Array
+from engine.estimate.serving import KNOBS, Efficiencies, kind_of
+
+# Standard deviation of the logarithm of each kind of effect.
+SPREAD = {
+    "gpu": 0.20, "family": 0.20, "engine": 0.25, "bits": 0.15,
+    "lengths": 1.0, "fixed": 3.0, "kind": 0.25,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """Prior of one efficiency: value, freedom, unit, kinds of effects, and what it means."""
+
+    prior: float
+    freedom: float
+    unit: str
+    effects: tuple[str, ...]
+    meaning: str
+
+
+ALL = ("gpu", "family", "engine", "bits")
+SPECS: dict[str, Knob] = {
+    "weight_read": Knob(0.8, 0.2, "share of bandwidth", ALL, "reading weights"),
+    "kv_read": Knob(0.7, 0.3, "share of bandwidth", ("kind", "gpu", "family", "engine"),
+                    "reading the cache"),
+    "matmul": Knob(0.6, 0.3, "share of peak", ALL, "products of prefill"),
+    "matmul_decode": Knob(0.8, 0.4, "times", ("gpu", "family", "engine", "bits"),
+                          "products of decoding against those of prefill"),
+    "attention": Knob(0.35, 0.4, "share of peak", ("gpu", "family", "engine"),
+                      "attention of prefill"),
+    "narrow": Knob(200, 0.7, "elements", ("gpu", "family", "engine"),
+                   "width at which products take twice their ideal time"),
+    "roof": Knob(3, 0.3, "power", ("family",), "overlap of reading and computing"),
+    "expert_read": Knob(0.8, 0.3, "times", ("kind", "gpu", "family", "engine", "bits"),
+                        "reading routed experts against dense layers"),
+    "expert_matmul": Knob(0.6, 0.4, "times",
+                          ("kind", "gpu", "family", "engine", "bits"),
+                          "products of routed experts against dense layers"),
+    "step_us": Knob(800, 0.7, "us", ("gpu", "family", "engine"), "overhead of a step"),
+    "layer_us": Knob(12, 0.6, "us", ("kind", "gpu", "family", "engine"),
+                     "overhead of a layer and step"),
+    "sequence_us": Knob(8, 1.0, "us", ("gpu", "family", "engine"),
+                        "overhead of a sequence and step"),
+    "allreduce_us": Knob(16, 0.5, "us", ("gpu", "family", "engine"), "one all-reduce, fast link"),
+    "pcie_allreduce": Knob(3.5, 0.4, "times", (), "one all-reduce over PCIe"),
+    "link_share": Knob(0.3, 0.4, "share of bandwidth", ("gpu", "family"), "links in all-reduces"),
+    "pcie_share": Knob(0.5, 0.3, "share of bandwidth", (), "host links in all-reduces"),
+    "prefill_ms": Knob(8, 1.0, "ms", ("gpu", "family", "engine"), "overhead of a request"),
+    "prefill_token_us": Knob(0.2, 1.0, "us", ("gpu", "family", "engine"),
+                             "overhead of a prompt token"),
+    "interleave": Knob(0.7, 0.4, "times", ("lengths", "family", "engine"),
+                       "share of others' prefill in the time of a token"),
+    "contention": Knob(0.7, 0.5, "times", ("lengths", "family", "engine"),
+                       "wait for prompts of others that come at random"),
+    "queue": Knob(0.2, 1.0, "prefills", ("lengths", "family", "engine"),
+                  "prefills waited for in a closed loop"),
+    "queue_power": Knob(0.85, 0.1, "power", ("lengths", "family", "engine"),
+                        "growth of that wait with users"),
+    # Only where all lengths are the same do answers start and end together.
+    "queue_prompt": Knob(0.02, 0.2, "power", ("fixed",), "fall of that wait with the prompt"),
+    "saturated": Knob(1.1, 0.2, "times", ("gpu", "family", "engine"),
+                      "time of a full batch against the ideal"),
+    "weight_memory": Knob(1.1, 0.05, "times", (), "memory held over the weights' own"),
+    "cache_memory": Knob(1.05, 0.05, "times", (), "memory held over the cache's own"),
+    "working": Knob(4, 0.5, "copies", (), "hidden states of a step's tokens in memory"),
+    "sampling": Knob(4, 0.7, "copies", (), "logits of a step's sequences in memory"),
+    "engine_gib": Knob(1, 0.5, "GiB", (), "context, libraries, graphs"),
+    "group_gib": Knob(0.5, 0.7, "GiB", (), "more when GPUs share a model"),
+    "peer_gib": Knob(0.5, 0.7, "GiB", (), "more per further GPU that shares a model"),
+}  # fmt: skip
+MEMORY = (
+    "weight_memory", "cache_memory", "working", "sampling", "engine_gib", "group_gib", "peer_gib",
+)  # fmt: skip
+FITTED = tuple(k for k in KNOBS if k not in MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Which parameters make up each efficiency of each row: names, priors, and their places."""
+
+    names: tuple[str, ...]
+    mean: Array
+    freedom: Array
+    places: dict[str, NDArray[np.intp]]
+
+    def efficiencies(self, x: Array, memory: Mapping[str, float]) -> Efficiencies:
+        """Efficiencies of every row, from logarithms of the parameters and those of memory."""
+        padded = np.append(x, 0.0)
+        found = {k: np.exp(padded[p].sum(axis=0)) for k, p in self.places.items()}
+        return Efficiencies(**found, **memory)
+
+
+def design_of(table: Table, names: tuple[str, ...] | None = None) -> Design:
+    """The design of a table's rows; with `names` of a fit, effects it has not seen are none."""
+    latent = np.asarray(np.asarray(table.network.cache_shards) == 1)
+    experts = np.asarray(table.network.experts)
+    columns = {
+        "gpu": table.generation,
+        "family": np.array([e.split("-")[0] for e in table.engine]),
+        "engine": table.engine,
+        "bits": table.precision,
+        "kind": np.array([kind_of(s, e) for s, e in zip(latent, experts, strict=True)]),
+        "lengths": table.lengths,
+        "fixed": np.where(table.lengths == "fixed", "lengths", ""),
+    }
+    closed = np.asarray(table.protocol == "closed_loop")
+    routed = np.asarray(np.asarray(table.network.experts) > 1)
+    many = np.asarray(np.asarray(table.plan.tp) > 1)
+    used = {k: np.ones(len(table), dtype=bool) for k in FITTED}
+    for knob in ("interleave", "queue", "queue_power", "contention", "queue_prompt"):
+        used[knob] = closed
+    used["saturated"] = np.char.find(table.protocol.astype(str), "off") >= 0
+    used["expert_read"] = used["expert_matmul"] = routed
+    used["allreduce_us"] = used["link_share"] = many
+    known: list[str] = list(FITTED) if names is None else list(names)
+    index = {name: i for i, name in enumerate(known)}
+    raw: dict[str, list[list[int]]] = {}
+    for knob in FITTED:
+        spec = SPECS[knob]
+        parts = [[index[knob]] * len(table)]
+        for effect in spec.effects:
+            ids = []
+            for value, here in zip(columns[effect], used[knob], strict=True):
+                name = f"{knob}.{effect}.{value}"
+                if not here or not value:
+                    ids.append(-1)
+                    continue
+                if name not in index and names is None:
+                    index[name] = len(known)
+                    known.append(name)
+                ids.append(index.get(name, -1))
+            parts.append(ids)
+        raw[knob] = parts
+    last = len(known)
+    places = {}
+    for knob, parts in raw.items():
+        ids_of = np.array(parts, dtype=np.intp)
+        places[knob] = np.where(ids_of < 0, last, ids_of)
+    mean = np.zeros(last)
+    freedom = np.empty(last)
+    for i, name in enumerate(known):
+        knob, _, rest = name.partition(".")
+        spec = SPECS[knob]
+        if rest:
+            # A knob that is known badly differs more between classes.
+            freedom[i] = SPREAD[rest.split(".")[0]] * max(spec.freedom / 0.4, 0.5)
+        else:
+            mean[i], freedom[i] = np.log(spec.prior), spec.freedom
+    return Design(tuple(known), mean, freedom, places)

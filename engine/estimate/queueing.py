@@ -1,0 +1,373 @@
+"""Queues: how long requests wait before several servers, a batching server, or a language model.
+
+Every formula takes floats or NumPy arrays that broadcast, and returns floats for floats. A queue
+with more work than its servers do has no steady state: its waits are infinite, which is a result
+and not an error. Knows nothing of hardware or prices. Rates per second, times in seconds.
+
+References
+----------
+[1] A. K. Erlang 1917; L. Kleinrock, "Queueing systems", vol. 1, 1975, ch. 3: M/M/c.
+[2] A. O. Allen, "Probability, statistics, and queueing theory", 1990: Allen–Cunneen, G/G/c.
+[3] J. D. C. Little 1961: answers under way = rate times time in the system.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, gammaln, ndtri
+
+from engine.errors import InputError
+
+Array = NDArray[np.float64]
+Real = float | Array
+# Most servers that `servers_for` looks for: more is no longer one pool.
+MAX_SERVERS = 1_000_000
+
+
+def check(
+    name: str, value: Real, *, least: float = -math.inf, above: float = -math.inf,
+    below: float = math.inf,
+) -> Array:  # fmt: skip
+    """The value as an array, if it is finite and within bounds.
+
+    Raises
+    ------
+    InputError : with the field's name
+    """
+    try:
+        x = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{value!r} is no number", where=name, right="a number or an array of numbers"
+        ) from None
+    good = x.size > 0 and bool(np.all(np.isfinite(x)))
+    if not good or np.any(x < least) or np.any(x <= above) or np.any(x >= below):
+        bounds = [f"at least {least:g}"] if least > -math.inf else []
+        bounds += [f"more than {above:g}"] if above > -math.inf else []
+        bounds += [f"below {below:g}"] if below < math.inf else []
+        right = " and ".join(bounds) or "a finite number"
+        raise InputError(f"{value} can't be used", where=name, right=right)
+    return x
+
+
+def _check_servers(servers: Real) -> Array:
+    c = check("servers", servers, least=1.0)
+    if np.any(c != np.floor(c)):
+        raise InputError(f"{servers} can't be used", where="servers", right="a whole number")
+    return c
+
+
+def _told(x: Array) -> Real:
+    """A float for an array without dimensions."""
+    return float(x) if np.ndim(x) == 0 else x
+
+
+# ---- servers that each take one request at a time ------------------------------------------------
+
+
+def erlang_c(servers: Real, offered: Real) -> Real:
+    """Share of requests that must wait before c servers [1]; 1 where the load is c or more.
+
+    offered : rate times service time, in servers
+
+    The sum of the Poisson terms up to c is the regularised gamma function Q(c + 1, a), so large
+    pools cost no more than small ones and nothing overflows.
+
+    Raises
+    ------
+    InputError : when a number is negative, not finite, or c is not whole
+    """
+    c, a = np.broadcast_arrays(_check_servers(servers), check("offered", offered, least=0.0))
+    stable = (a < c) & (a > 0.0)
+    safe = np.where(stable, a, 0.5 * c)
+    blocked = np.exp(c * np.log(safe) - safe - gammaln(c + 1.0)) / gammaincc(c + 1.0, safe)
+    waits = blocked / (1.0 - safe / c * (1.0 - blocked))
+    return _told(np.where(stable, waits, np.where(a > 0.0, 1.0, 0.0)))
+
+
+def mean_wait(
+    rate: Real, service_s: Real, servers: Real, *, arrival_cv2: Real = 1.0, service_cv2: Real = 1.0
+) -> Real:
+    """Mean wait before c servers, seconds, by Allen–Cunneen [2]; exact for M/M/c and M/G/1.
+
+    rate : requests per second; service_s : of one request on one server; arrival_cv2,
+    service_cv2 : squared coefficients of variation, 1 of a Poisson stream or an exponential time
+
+    Raises
+    ------
+    InputError : with the field's name
+    """
+    lam, c = check("rate", rate, least=0.0), _check_servers(servers)
+    s = check("service_s", service_s, above=0.0)
+    ca2 = check("arrival_cv2", arrival_cv2, least=0.0)
+    cs2 = check("service_cv2", service_cv2, least=0.0)
+    spare = c / s - lam
+    waits = np.asarray(erlang_c(c, lam * s))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wait = np.where(spare > 0.0, waits / spare * (ca2 + cs2) / 2.0, np.inf)
+    return _told(wait)
+
+
+def wait_percentile(
+    rate: Real, service_s: Real, servers: Real, percentile: Real = 0.95, *,
+    arrival_cv2: Real = 1.0, service_cv2: Real = 1.0,
+) -> Real:  # fmt: skip
+    """Wait that a share `percentile` of requests stays within, seconds.
+
+    P(W > t) = C·exp(−(c·µ − λ)·t) in M/M/c [1]; other variabilities stretch t by
+    (ca² + cs²)/2, so that the mean is Allen–Cunneen's.
+
+    Raises
+    ------
+    InputError : with the field's name
+    """
+    lam, c = check("rate", rate, least=0.0), _check_servers(servers)
+    s = check("service_s", service_s, above=0.0)
+    p = check("percentile", percentile, above=0.0, below=1.0)
+    ca2 = check("arrival_cv2", arrival_cv2, least=0.0)
+    cs2 = check("service_cv2", service_cv2, least=0.0)
+    spare = c / s - lam
+    waits = np.asarray(erlang_c(c, lam * s))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        longer = np.log(np.maximum(waits / (1.0 - p), 1.0)) / spare * (ca2 + cs2) / 2.0
+        wait = np.where(spare > 0.0, longer, np.inf)
+    return _told(wait)
+
+
+def servers_for(
+    rate: float, service_s: float, *, wait_target_s: float, percentile: float | None = 0.95,
+    arrival_cv2: float = 1.0, service_cv2: float = 1.0, max_load: float = 1.0,
+) -> int:  # fmt: skip
+    """Fewest servers whose wait stays within a target, at a percentile (None: in the mean).
+
+    max_load : share of time that a server may be busy at most
+
+    Raises
+    ------
+    InputError : with the field's name, or when more than a million servers would be needed
+    """
+    check("wait_target_s", wait_target_s, least=0.0)
+    check("max_load", max_load, above=0.0, below=1.0 + 1e-12)
+    lam = float(check("rate", rate, least=0.0))
+    offered = lam * float(check("service_s", service_s, above=0.0))
+
+    def good(c: int) -> bool:
+        if offered > c * max_load or offered >= c:
+            return False
+        kinds = {"arrival_cv2": arrival_cv2, "service_cv2": service_cv2}
+        if percentile is None:
+            return float(mean_wait(lam, service_s, c, **kinds)) <= wait_target_s
+        return float(wait_percentile(lam, service_s, c, percentile, **kinds)) <= wait_target_s
+
+    low = max(math.ceil(offered / max_load) - 1, 0)
+    if low >= MAX_SERVERS:
+        raise InputError(
+            f"{rate:g} requests/s of {service_s:g} s keep {offered:g} servers busy",
+            where="rate", right=f"at most {MAX_SERVERS:,}",
+        )  # fmt: skip
+    step, high = 1, low + 1
+    # A target of zero is never met exactly in the mean: at some point the wait is below a ns.
+    while not good(high):
+        low, step = high, step * 2
+        high += step
+        if high > 4 * MAX_SERVERS:
+            raise InputError(
+                f"{wait_target_s:g} s is not reached", where="wait_target_s", right="a longer wait"
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+# ---- a server that takes batches -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """Of a batching server: mean requests a batch, share of time busy, mean wait and response."""
+
+    batch: Real
+    load: Real
+    wait_s: Real
+    response_s: Real
+
+
+def bulk_service(
+    rate: Real, fixed_s: Real, per_item_s: Real, max_batch: Real, *, delay_s: Real = 0.0
+) -> Batching:
+    """One server that takes what has gathered, up to `max_batch`, in fixed + per_item·b seconds.
+
+    Under load a batch gathers during the service of the one before: b = λ·(s(b) + delay) [3],
+    whence b = λ·(fixed + delay)/(1 − λ·per_item), at least 1 and at most the largest. Full
+    batches queue like G/G/1 with arrivals of b requests each, regular to 1/b.
+
+    delay_s : time that the first of a batch is held for others to join
+
+    Raises
+    ------
+    InputError : with the field's name
+    """
+    lam = check("rate", rate, least=0.0)
+    fixed = check("fixed_s", fixed_s, least=0.0)
+    each = check("per_item_s", per_item_s, least=0.0)
+    most = check("max_batch", max_batch, least=1.0)
+    hold = check("delay_s", delay_s, least=0.0)
+    if np.any(fixed + each <= 0.0):
+        raise InputError("0 can't be used", where="fixed_s", right="a service time above zero")
+    free = 1.0 - lam * each
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gathered = np.where(free > 0.0, lam * (fixed + hold) / np.maximum(free, 1e-12), np.inf)
+    batch = np.clip(gathered, 1.0, most)
+    service = fixed + each * batch
+    load = lam / batch * service
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Whoever comes while the server is busy waits for the rest of that service and joins the
+        # next batch; more than one batch waits only when batches are full.
+        rest = np.minimum(load, 1.0) * service / 2.0
+        full = lam * (fixed + each * most) / most
+        behind = np.where(full < 1.0, full**2 / (2.0 * most) / (1.0 - full) * service, np.inf)
+    held = hold * np.where(batch < most, (batch + 1.0) / (2.0 * batch), 0.0)
+    wait = np.where(lam > 0.0, rest + behind + held, hold)
+    return Batching(_told(batch), _told(load), _told(wait), _told(wait + service))
+
+
+# ---- a language model: processor sharing with a speed that depends on the batch ------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Of a language model under open load: answers under way, time per token, to the first one
+    (mean), share of time in prefill. Infinite where there is no steady state.
+    """
+
+    batch: Real
+    tpot_s: Real
+    ttft_s: Real
+    prefill_load: Real
+
+
+def processor_sharing(
+    rate: Real, answer: Real, step_s: Real, step_per_sequence_s: Real, prefill_s: Real, *,
+    prompt: Real = 1.0, chunk: Real = 2048.0, cv: Real = 0.0, max_batch: Real = math.inf,
+) -> Sharing:  # fmt: skip
+    """Open-loop serving whose step takes step + step_per_sequence·B seconds.
+
+    With ρ = λ·prefill, tokens take t(B)/(1 − ρ); by Little's law [3] B = k·a/(1 − k·b) with
+    k = λ·(O − 1)/(1 − ρ). More than `max_batch` answers under way have no room: infinite.
+
+    answer, prompt : mean tokens out and in; prefill_s : seconds of a mean prompt; chunk : tokens
+    of prompts that one step takes in; cv : of prompt lengths, standard deviation over mean
+
+    Raises
+    ------
+    InputError : with the field's name
+    """
+    lam = check("rate", rate, least=0.0)
+    a = check("step_s", step_s, above=0.0)
+    b = check("step_per_sequence_s", step_per_sequence_s, least=0.0)
+    first = check("prefill_s", prefill_s, above=0.0)
+    out, length = check("answer", answer, least=1.0), check("prompt", prompt, above=0.0)
+    spread, width = check("cv", cv, least=0.0), check("chunk", chunk, above=0.0)
+    rho = lam * first
+    free = np.maximum(1.0 - rho, 1e-12)
+    k = lam * (out - 1.0) / free
+    with np.errstate(divide="ignore", invalid="ignore"):
+        batch = np.where(k * b < 1.0, k * a / np.maximum(1.0 - k * b, 1e-12), np.inf)
+    stable = (rho < 1.0) & (k * b < 1.0) & (batch <= np.asarray(max_batch))
+    batch = np.where(stable, batch, np.inf)
+    step = np.where(stable, a + b * np.where(stable, batch, 0.0), np.inf)
+    with np.errstate(invalid="ignore"):
+        begin, wait = first_token(step, first, length, rho, lam, spread, width)
+    ttft = np.where(stable, begin + wait, np.inf)
+    return Sharing(_told(batch), _told(step / free), _told(ttft), _told(rho))
+
+
+def first_token(
+    step: Array, prefill: Array, prompt: Array, rho: Array, rate: Array, cv: Real, chunk: Real
+) -> tuple[Array, Array]:
+    """Seconds to the first token on average: what every request pays, and its wait for others.
+
+    A prompt is taken in by chunks beside the decoding of others, one step each, and begins with
+    the next step. It waits for prompts before it as in M/G/1, each stretched by its own steps.
+    """
+    chunks = np.maximum(prompt / chunk, 1.0)
+    begin = prefill + chunks * step + 0.5 * step * (1.0 + rho)
+    wait = rate * prefill**2 * (1.0 + np.asarray(cv) ** 2) / (2.0 * np.maximum(1.0 - rho, 1e-9))
+    return begin, wait * (1.0 + step * prompt / chunk / prefill)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rate and latencies at given numbers of answers under way."""
+
+    rate: Array
+    ttft: Array
+    tpot: Array
+
+
+def operating_points(
+    batch: Array, step: Array, prefill: Array, prompt: Array, answer: Array, *,
+    percentile: float | None, cv: float, chunk: float = 2048.0,
+) -> Points:  # fmt: skip
+    """Rate, time to first token and per token when `batch` answers are under way on average.
+
+    A share ρ = λ·S of the time goes into prefill (S seconds of it a request), so a token takes
+    t/(1 − ρ); by Little's law batch = λ·(O − 1)·t/(1 − ρ), whence λ = B/((O − 1)·t + B·S).
+
+    step : seconds of a decoding step with that batch; percentile : of the time to the first
+    token, None for its mean
+    """
+    further = np.maximum(answer - 1.0, 0.5)
+    rate = batch / (further * step + batch * prefill)
+    rho = rate * prefill
+    begin, wait = first_token(step, prefill, prompt, rho, rate, cv, chunk)
+    ttft = begin + wait
+    if percentile is not None:
+        ttft = _percentile_ttft(begin, wait, rho, prefill, percentile, cv)
+    return Points(rate, ttft, step / np.maximum(1.0 - rho, 1e-9))
+
+
+def _percentile_ttft(
+    begin: Array, wait: Array, rho: Array, prefill: Array, percentile: float, cv: float
+) -> Array:
+    """Percentile of a fixed part, a prompt's log-normal length, and an exponential-tailed wait."""
+    z = float(ndtri(percentile))
+    sigma = math.sqrt(math.log1p(cv**2))
+    longer = prefill * (math.exp(z * sigma - sigma**2 / 2.0) - 1.0)
+    busy = np.maximum(rho, 1e-9)
+    tail = np.where(
+        busy > 1.0 - percentile,
+        wait / busy * np.log(np.maximum(busy / (1.0 - percentile), 1.0)),
+        0.0,
+    )
+    # The two rarely meet: their squares add.
+    return np.asarray(begin + np.sqrt(np.maximum(longer, 0.0) ** 2 + np.maximum(tail, 0.0) ** 2))
+
+
+def largest_inside(rate: Array, margin: Array) -> tuple[Array, Array]:
+    """Largest rate whose margin is not negative, between columns by interpolation; its place."""
+    inside = np.logical_and.accumulate(margin >= 0.0, axis=1)
+    count = inside.sum(axis=1)
+    last = np.maximum(count - 1, 0)
+    after = np.minimum(last + 1, rate.shape[1] - 1)
+    rows = np.arange(rate.shape[0])
+    m0, m1 = margin[rows, last], margin[rows, after]
+    with np.errstate(invalid="ignore"):
+        step = np.where((after > last) & np.isfinite(m0), m0 / np.maximum(m0 - m1, 1e-12), 0.0)
+    place = last + np.where(count > 0, np.clip(step, 0.0, 1.0), 0.0)
+    return np.where(count > 0, at(rate, place), 0.0), place
+
+
+def at(values: Array, place: Array) -> Array:
+    """Values at fractional columns."""
+    rows = np.arange(values.shape[0])
+    low = np.floor(place).astype(int)
+    high = np.minimum(low + 1, values.shape[1] - 1)
+    part = place - low
+    result = values[rows, low] * (1.0 - part) + values[rows, high] * part
+    return np.asarray(result)
