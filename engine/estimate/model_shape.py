@@ -107,7 +107,7 @@ def _refuse_lookalikes(data: dict[str, Any], name: str) -> None:
 
 def _unified(data: dict[str, Any]) -> dict[str, Any]:
     """Native names of Meta's params.json and DeepSeek's own code as the usual ones."""
-    if "dim" in data and "n_layers" in data and "hidden_size" not in data:
+    if "dim" in data and "n_layers" in data and not {"hidden_size", "model_type"} & data.keys():
         if "kv_lora_rank" in data or "n_routed_experts" in data:
             return _deepseek_native(data)
         return _meta_params(data)

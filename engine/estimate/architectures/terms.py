@@ -1,15 +1,16 @@
 """Parameter counts as formulas over a configuration's own keys, one class of `transformers` each.
 
-`formulas.csv` holds them: found by finite differences on the meta device with `transformers`
-5.24.0 and verified on configurations that took no part in the finding. `defaults.csv` holds what
-the library takes for a key that a file leaves out. Knows no shapes, only counts.
+The tables of `formulas/` hold them: found by finite differences on the meta device with
+`transformers` 5.24.0 and verified on configurations that took no part in the finding. Those of
+`defaults/` hold what the library takes for a key that a file leaves out. Knows no shapes, only
+counts.
 """
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -23,7 +24,14 @@ FOLDER = Path(__file__).resolve().parent
 # Sizes that are never filled in for a model's own level: a file without them is incomplete.
 NEEDED = ("hidden", "layers", "heads", "vocab", "ffn")
 # What the library computes from other keys when a file says nothing.
-RULES = ("hidden/heads", "heads", "4*hidden", "2*hidden", "hidden")
+RULES = ("hidden/heads", "heads", "4*hidden", "2*hidden", "hidden", "layers")
+# What the library computes for a key that is null, whatever its default where it is left out.
+NULLED = {"num_key_value_heads": "heads", "num_kv_heads": "heads", "head_dim": "hidden/heads"}
+# Names that owners give to an architecture which the library knows under another.
+SAME = {
+    "kimi_k2": "deepseek_v3", "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
+    "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
+}  # fmt: skip
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
 
@@ -37,7 +45,7 @@ class Formula:
     name: str
     model_type: str
     primary: bool
-    roles: Mapping[str, tuple[Monomial, ...]]
+    roles: Mapping[str, str]
     guards: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,19 +72,17 @@ class Count:
 def formulas() -> dict[str, Formula]:
     """Every class of the table by its name."""
     found: dict[str, dict[str, Any]] = {}
-    with (FOLDER / "formulas.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            one = found.setdefault(
-                row["class"], {"name": row["class"], "model_type": row["model_type"],
-                               "primary": row["primary"] == "yes", "roles": {}, "guards": {},
-                               "parts": {}},
-            )  # fmt: skip
-            if row["role"] == "guard":
-                one["guards"] = dict(x.split("=", 1) for x in row["formula"].split("; "))
-            elif row["role"] == "parts":
-                one["parts"] = dict(x.split("=", 1) for x in row["formula"].split("; "))
-            else:
-                one["roles"][row["role"]] = _parsed(row["formula"])
+    for row in _rows("formulas"):
+        one = found.setdefault(
+            row["class"], {"name": row["class"], "model_type": row["model_type"],
+                           "primary": row["primary"] == "yes", "roles": {}, "guards": {},
+                           "parts": {}},
+        )  # fmt: skip
+        if row["role"] in ("guard", "parts"):
+            named = dict(x.split("=", 1) for x in row["formula"].split("; "))
+            one["guards" if row["role"] == "guard" else "parts"] = named
+        else:
+            one["roles"][row["role"]] = row["formula"]
     return {name: Formula(**one) for name, one in found.items()}
 
 
@@ -90,12 +96,19 @@ def primaries() -> dict[str, Formula]:
 def defaults() -> dict[str, dict[str, str]]:
     """What the library takes for a key, by model type."""
     found: dict[str, dict[str, str]] = {}
-    with (FOLDER / "defaults.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found.setdefault(row["model_type"], {})[row["key"]] = row["default"]
+    for row in _rows("defaults"):
+        found.setdefault(row["model_type"], {})[row["key"]] = row["default"]
     return found
 
 
+def _rows(table: str) -> Iterator[dict[str, str]]:
+    """Rows of a table, which lies in several files of moderate length."""
+    for path in sorted((FOLDER / table).glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            yield from csv.DictReader(file)
+
+
+@lru_cache(maxsize=256)
 def _parsed(text: str) -> tuple[Monomial, ...]:
     """`2*a*b^2/c - 3*d` as coefficients and powers."""
     terms: list[Monomial] = []
@@ -115,12 +128,20 @@ def _parsed(text: str) -> tuple[Monomial, ...]:
 
 def formula_of(raw: Mapping[str, Any], kind: str) -> Formula | None:
     """The class that the file names, or the usual one of its model type."""
+    usual = primaries().get(SAME.get(kind, kind))
     named = raw.get("architectures")
     if isinstance(named, list) and named and isinstance(named[0], str):
         found = formulas().get(named[0])
-        if found is not None and (not kind or found.model_type == kind):
+        if found is not None and (not kind or found.model_type in (kind, SAME.get(kind))):
             return found
-    return primaries().get(kind)
+        # Owners also write the text part's type on the level of a model with an image tower.
+        if (
+            found is not None and any(role.startswith("text") for role in found.roles)
+            and isinstance(raw.get("text_config"), Mapping)
+            and not (usual and any(role.startswith("text") for role in usual.roles))
+        ):  # fmt: skip
+            return found
+    return usual
 
 
 def count(formula: Formula, config: Config) -> Count:
@@ -133,15 +154,17 @@ def count(formula: Formula, config: Config) -> Count:
     reader = Reader(formula, config)
     roles = {}
     missing = ""
-    for role, terms in formula.roles.items():
+    for role, written in formula.roles.items():
         part = {"text": "text_config", "text_routed": "text_config", "vision": "vision_config"}
         key = f"{part.get(role, '')}.model_type"
-        usual = formula.parts.get(key)
+        usual = formula.parts.get(key, "")
         stated = reader.nested_type(part.get(role, ""))
-        if usual and stated and stated != usual:
+        if stated == formula.model_type:
+            stated = usual  # a part that bears the whole's name
+        if usual and stated and SAME.get(stated, stated) != usual:
             if role == "text_routed":
                 continue
-            other = primaries().get(stated)
+            other = primaries().get(SAME.get(stated, stated))
             inner = config.raw.get(part[role])
             if other is None or not isinstance(inner, Mapping):
                 missing = f"its {part[role]} {stated!r} is not known here"
@@ -154,7 +177,7 @@ def count(formula: Formula, config: Config) -> Count:
                 roles[role + "_routed"] = nested.routed
             missing = missing or nested.missing
         else:
-            roles[role] = reader.total(terms)
+            roles[role] = reader.total(_parsed(written))
     for key, value in formula.guards.items():
         if reader.text(key) != value:
             missing = missing or f"{key} is {reader.text(key)}, which is not counted"
@@ -251,12 +274,16 @@ class Reader:
 
     def _default(self, key: str) -> int:
         rule = self.defaults.get(key, "")
+        if self._null(key) and key.rpartition(".")[2] in NULLED:
+            rule = NULLED[key.rpartition(".")[2]]
         prefix = key.rpartition(".")[0] + "." if "." in key else ""
         if rule in RULES:
+            if rule == "layers":
+                return self._sibling(prefix, "layers")
             hidden = self._sibling(prefix, "hidden")
             heads = self._sibling(prefix, "heads") if "heads" in rule else 1
             computed = (hidden // max(heads, 1), heads, 4 * hidden, 2 * hidden, hidden)
-            return dict(zip(RULES, computed, strict=True))[rule]
+            return dict(zip(RULES, computed, strict=False))[rule]
         last = key.rpartition(".")[2]
         own = not prefix and not self.config.nested
         if rule == "" or (own and any(last in ALIASES[n] for n in NEEDED)):
@@ -265,6 +292,14 @@ class Reader:
                 right="the complete config.json; a missing size is never guessed",
             )  # fmt: skip
         return int(rule)
+
+    def _null(self, key: str) -> bool:
+        """Whether the file states the key as null, which differs from leaving it out."""
+        at: Any = self.config.raw
+        *path, last = key.split(".")
+        for step in path:
+            at = at.get(step) if isinstance(at, Mapping) else None
+        return isinstance(at, Mapping) and last in at and at[last] is None
 
     def _sibling(self, prefix: str, name: str) -> int:
         """The part's hidden size or number of heads under the name that its family uses."""
