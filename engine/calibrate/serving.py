@@ -21,7 +21,7 @@ from engine.calibrate.serving_knobs import FITTED, MEMORY, SPECS, design_of
 from engine.calibrate.serving_protocols import peak_memory_gib, predict
 from engine.calibrate.serving_rows import Table, read_rows, table_of
 from engine.estimate.queueing import Array
-from engine.estimate.serving import CALIBRATION, Z80, shipped_calibration
+from engine.estimate.serving import CALIBRATION, Z80, efficiencies_of, shipped_calibration
 
 # Quantity of the backtest, by the protocol that measures it.
 QUANTITIES = (
@@ -165,6 +165,7 @@ def write(path: Path, t: Table, full: Fit, left: LeftOut, today: str) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(table)
     shipped_calibration.cache_clear()
+    efficiencies_of.cache_clear()
 
 
 def _any(error: Array, rows: NDArray[np.bool_]) -> bool:

@@ -27,6 +27,7 @@ SCALES = {
     "ttft_static": 0.10, "ttft_closed": 0.25, "itl_static": 0.08, "itl_closed": 0.14,
     "rate": 0.10, "memory": 0.05,
 }  # fmt: skip
+GROUP_ROWS = 60  # rows that a source may weigh
 TAIL = 2.0  # residuals beyond this many scales count less and less (Cauchy)
 
 
@@ -47,7 +48,7 @@ class Fit:
 def weights_of(t: Table) -> Array:
     """Weight of a row: the square root of its group's size shared among its rows."""
     count = Counter(t.group)
-    weight = np.array([min(count[g], 60) / count[g] for g in t.group])
+    weight = np.array([min(count[g], GROUP_ROWS) / count[g] for g in t.group])
     # A laptop's llama.cpp says little about a server's engine.
     return np.where(t.engine == "llamacpp-any", 0.4 * weight, weight)
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from engine.calibrate.serving_rows import Table
 from engine.estimate.queueing import Array
-from engine.estimate.serving import KNOBS, Efficiencies, kind_of
+from engine.estimate.serving import KNOBS, Efficiencies, cache_of, kind_of
 
 # Standard deviation of the logarithm of each kind of effect.
 SPREAD = {
-    "gpu": 0.20, "family": 0.20, "engine": 0.25, "bits": 0.15,
+    "gpu": 0.20, "engine": 0.4, "bits": 0.15, "cache": 0.25, "pair": 0.2,
     "lengths": 1.0, "fixed": 3.0, "kind": 0.25,
 }  # fmt: skip
 
@@ -34,47 +34,47 @@ class Knob:
     meaning: str
 
 
-ALL = ("gpu", "family", "engine", "bits")
+ALL = ("gpu", "engine", "bits")
 SPECS: dict[str, Knob] = {
-    "weight_read": Knob(0.8, 0.2, "share of bandwidth", ALL, "reading weights"),
-    "kv_read": Knob(0.7, 0.3, "share of bandwidth", ("kind", "gpu", "family", "engine"),
-                    "reading the cache"),
-    "matmul": Knob(0.6, 0.3, "share of peak", ALL, "products of prefill"),
-    "matmul_decode": Knob(0.8, 0.4, "times", ("gpu", "family", "engine", "bits"),
+    "weight_read": Knob(0.8, 0.2, "share of bandwidth", (*ALL, "pair"), "reading weights"),
+    "kv_read": Knob(0.7, 0.3, "share of bandwidth",
+                    ("kind", "cache", "gpu", "engine", "pair"), "reading the cache"),
+    "matmul": Knob(0.6, 0.3, "share of peak", (*ALL, "pair"), "products of prefill"),
+    "matmul_decode": Knob(0.8, 0.4, "times", ("gpu", "engine", "bits"),
                           "products of decoding against those of prefill"),
-    "attention": Knob(0.35, 0.4, "share of peak", ("gpu", "family", "engine"),
+    "attention": Knob(0.35, 0.4, "share of peak", ("gpu", "engine"),
                       "attention of prefill"),
-    "narrow": Knob(200, 0.7, "elements", ("gpu", "family", "engine"),
+    "narrow": Knob(200, 0.7, "elements", ("gpu", "engine"),
                    "width at which products take twice their ideal time"),
-    "roof": Knob(3, 0.3, "power", ("family",), "overlap of reading and computing"),
-    "expert_read": Knob(0.8, 0.3, "times", ("kind", "gpu", "family", "engine", "bits"),
+    "roof": Knob(3, 0.3, "power", ("engine",), "overlap of reading and computing"),
+    "expert_read": Knob(0.8, 0.3, "times", ("kind", "gpu", "engine", "pair", "bits"),
                         "reading routed experts against dense layers"),
     "expert_matmul": Knob(0.6, 0.4, "times",
-                          ("kind", "gpu", "family", "engine", "bits"),
+                          ("kind", "gpu", "engine", "bits"),
                           "products of routed experts against dense layers"),
-    "step_us": Knob(800, 0.7, "us", ("gpu", "family", "engine"), "overhead of a step"),
-    "layer_us": Knob(12, 0.6, "us", ("kind", "gpu", "family", "engine"),
+    "step_us": Knob(800, 0.7, "us", ("gpu", "engine", "pair"), "overhead of a step"),
+    "layer_us": Knob(12, 0.6, "us", ("kind", "gpu", "engine", "pair"),
                      "overhead of a layer and step"),
-    "sequence_us": Knob(8, 1.0, "us", ("gpu", "family", "engine"),
+    "sequence_us": Knob(8, 1.0, "us", ("gpu", "engine"),
                         "overhead of a sequence and step"),
-    "allreduce_us": Knob(16, 0.5, "us", ("gpu", "family", "engine"), "one all-reduce, fast link"),
+    "allreduce_us": Knob(16, 0.5, "us", ("gpu", "engine"), "one all-reduce, fast link"),
     "pcie_allreduce": Knob(3.5, 0.4, "times", (), "one all-reduce over PCIe"),
-    "link_share": Knob(0.3, 0.4, "share of bandwidth", ("gpu", "family"), "links in all-reduces"),
+    "link_share": Knob(0.3, 0.4, "share of bandwidth", ("gpu",), "links in all-reduces"),
     "pcie_share": Knob(0.5, 0.3, "share of bandwidth", (), "host links in all-reduces"),
-    "prefill_ms": Knob(8, 1.0, "ms", ("gpu", "family", "engine"), "overhead of a request"),
-    "prefill_token_us": Knob(0.2, 1.0, "us", ("gpu", "family", "engine"),
+    "prefill_ms": Knob(8, 1.0, "ms", ("gpu", "engine", "pair"), "overhead of a request"),
+    "prefill_token_us": Knob(0.2, 1.0, "us", ("gpu", "engine"),
                              "overhead of a prompt token"),
-    "interleave": Knob(0.7, 0.4, "times", ("lengths", "family", "engine"),
+    "interleave": Knob(0.7, 0.4, "times", ("lengths", "engine"),
                        "share of others' prefill in the time of a token"),
-    "contention": Knob(0.7, 0.5, "times", ("lengths", "family", "engine"),
+    "contention": Knob(0.7, 0.5, "times", ("lengths", "engine"),
                        "wait for prompts of others that come at random"),
-    "queue": Knob(0.2, 1.0, "prefills", ("lengths", "family", "engine"),
+    "queue": Knob(0.2, 1.0, "prefills", ("lengths", "engine"),
                   "prefills waited for in a closed loop"),
-    "queue_power": Knob(0.85, 0.1, "power", ("lengths", "family", "engine"),
+    "queue_power": Knob(0.85, 0.1, "power", ("lengths", "engine"),
                         "growth of that wait with users"),
     # Only where all lengths are the same do answers start and end together.
     "queue_prompt": Knob(0.02, 0.2, "power", ("fixed",), "fall of that wait with the prompt"),
-    "saturated": Knob(1.1, 0.2, "times", ("gpu", "family", "engine"),
+    "saturated": Knob(1.1, 0.2, "times", ("gpu", "engine"),
                       "time of a full batch against the ideal"),
     "weight_memory": Knob(1.1, 0.05, "times", (), "memory held over the weights' own"),
     "cache_memory": Knob(1.05, 0.05, "times", (), "memory held over the cache's own"),
@@ -110,12 +110,16 @@ def design_of(table: Table, names: tuple[str, ...] | None = None) -> Design:
     """The design of a table's rows; with `names` of a fit, effects it has not seen are none."""
     latent = np.asarray(np.asarray(table.network.cache_shards) == 1)
     experts = np.asarray(table.network.experts)
+    cached = np.asarray(table.plan.kv_bytes)
     columns = {
         "gpu": table.generation,
-        "family": np.array([e.split("-")[0] for e in table.engine]),
         "engine": table.engine,
         "bits": table.precision,
+        "pair": np.array([f"{g}.{e}" for g, e in zip(table.generation, table.engine, strict=True)]),
         "kind": np.array([kind_of(s, e) for s, e in zip(latent, experts, strict=True)]),
+        "cache": np.array(
+            [f"{e}.{cache_of(b)}" for e, b in zip(table.engine, cached, strict=True)]
+        ),
         "lengths": table.lengths,
         "fixed": np.where(table.lengths == "fixed", "lengths", ""),
     }

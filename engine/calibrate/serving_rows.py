@@ -185,7 +185,7 @@ def _read(cells: Cells) -> Reading:
     e2e = number(cells, "e2e_ms") * milli
     if math.isnan(tokens) and e2e > 0 and users > 0 and answer > 0:
         tokens = users * answer / e2e
-    return Reading(
+    reading = Reading(
         group=_text(cells, "source_group"),
         family=_family(_text(cells, "source_group")),
         gpu=gpu,
@@ -207,6 +207,20 @@ def _read(cells: Cells) -> Reading:
         tokens_per_s=_positive(tokens),
         memory_gib=_positive(number(cells, "peak_mem_gb")),
     )
+    if _beyond_peak(reading):
+        return Reading("states more work than the hardware's peak")
+    return reading
+
+
+def _beyond_peak(r: Reading) -> bool:
+    """Whether a closed loop claims more products than its GPUs can do: a mistaken concurrency."""
+    if r.protocol != "closed_loop" or r.network is None or r.hardware is None or r.plan is None:
+        return False
+    net = r.network
+    active = net.dense + net.expert * net.top_k / net.experts
+    seconds = r.ttft + r.answer * r.itl
+    flops = r.users * (r.prompt + r.answer) * 2.0 * active / seconds
+    return bool(flops > r.hardware.peak * r.plan.tp * r.plan.pp * r.replicas)
 
 
 def network_of_cells(cells: Cells) -> Network | None:

@@ -4,8 +4,6 @@ One step of decoding reads the weights and every sequence's cache and pays launc
 all-reduces; prefill pays the products of the prompt. Efficiencies are fitted to published runs
 (`engine/calibrate/serving.py` writes `data/calibration_serving.csv`) by GPU generation, engine and
 precision. Every formula takes floats or NumPy arrays that broadcast. Knows nothing of prices.
-
-Symbols: n GPUs of a tensor-parallel group, b sequences in the batch, I and O tokens in and out.
 Times in seconds, sizes in bytes unless a name ends in `_gib`, rates per second.
 
 References
@@ -30,7 +28,16 @@ import numpy as np
 
 from engine.catalogue import Accelerator
 from engine.errors import DataError, InputError
-from engine.estimate.queueing import Array, Real, at, check, largest_inside, operating_points
+from engine.estimate.estimate import Estimate
+from engine.estimate.queueing import (
+    Array,
+    Bound,
+    Real,
+    at,
+    check,
+    inside_targets,
+    operating_points,
+)
 from engine.estimate.shape import ModelShape
 
 GIB = 1024.0**3
@@ -49,9 +56,10 @@ LENGTH_CV = 0.8
 HOST_LINKS = {"PCIe3": 12.5, "PCIe4": 25.0, "PCIe5": 50.0, "PCIe6": 100.0, "C2C": 50.0}
 UNCALIBRATED = 3.0  # widening for hardware without rows
 FEW_ROWS = 20  # fewer rows than these say little about a generation
+SOURCES = ("public serving runs, calibration_serving.csv",)
 DEFAULT_ENGINE = "vllm-2025"
 
-Floor = Literal["none", "memory", "ttft", "tpot", "batch"]
+Floor = Literal["memory", "batch"] | Bound
 
 
 # ---- what is run, and on what ----------------------------------------------------------------
@@ -118,39 +126,42 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Efficiencies:
-    """Fitted shares of peak and overheads; floats, or arrays with one value a row or draw."""
+    """Fitted shares of peak and overheads; floats, or arrays with one value a row or draw.
 
-    weight_read: Real  # share of memory bandwidth
-    kv_read: Real  # share of memory bandwidth
-    matmul: Real  # share of peak, prefill
-    matmul_decode: Real  # times matmul, decode
-    attention: Real  # share of the 16-bit peak, prefill
-    narrow: Real  # width at which a product takes twice its ideal time, elements a GPU
-    roof: Real  # power with which reading and computing overlap; large: wholly
-    expert_read: Real  # times weight_read, for routed experts
-    expert_matmul: Real  # times matmul, for routed experts
-    step_us: Real  # per decoding step
-    layer_us: Real  # per layer and step
-    sequence_us: Real  # per sequence and step
-    allreduce_us: Real  # per all-reduce on a fast link
-    pcie_allreduce: Real  # times allreduce_us over PCIe
-    link_share: Real  # share of the nominal bandwidth of the link
-    pcie_share: Real  # the same of the host's link
-    prefill_ms: Real  # per request: scheduling, tokenizer, launch
-    prefill_token_us: Real  # per prompt token
-    weight_memory: Real  # bytes held over the weights' own
-    cache_memory: Real  # bytes held over the cache's own
-    working: Real  # copies of the hidden states of a step's tokens
-    sampling: Real  # copies of the logits of a step's sequences
-    engine_gib: Real  # context, libraries, graphs
-    group_gib: Real  # more when GPUs share a model
-    peer_gib: Real  # more per further GPU that shares it
-    interleave: Real  # share of others' prefill that lengthens a token's time, closed loop
-    contention: Real  # closed loop: times the wait of users whose prompts come at random
-    queue: Real  # closed loop: prefills waited for, against (C − 1)^queue_power
+    What each means and its unit is told in `data/calibration_serving.csv`.
+    """
+
+    weight_read: Real
+    kv_read: Real
+    matmul: Real
+    matmul_decode: Real
+    attention: Real
+    narrow: Real
+    roof: Real
+    expert_read: Real
+    expert_matmul: Real
+    step_us: Real
+    layer_us: Real
+    sequence_us: Real
+    allreduce_us: Real
+    pcie_allreduce: Real
+    link_share: Real
+    pcie_share: Real
+    prefill_ms: Real
+    prefill_token_us: Real
+    interleave: Real
+    contention: Real
+    queue: Real
     queue_power: Real
-    queue_prompt: Real  # that wait falls with (prompt / 1,000 tokens) to this power
-    saturated: Real  # times the time of an ideal full batch, offline
+    queue_prompt: Real
+    saturated: Real
+    weight_memory: Real
+    cache_memory: Real
+    working: Real
+    sampling: Real
+    engine_gib: Real
+    group_gib: Real
+    peer_gib: Real
 
 
 def network_of(shape: ModelShape) -> Network:
@@ -220,9 +231,6 @@ def hardware_of(accelerator: Accelerator, weight_bits: float) -> Hardware:
         HOST_LINKS.get(accelerator.host_link[:5], 25.0) * 1e9,
         gib * GIB,
     )
-
-
-# ---- formulae ----------------------------------------------------------------------------------
 
 
 def experts_touched(tokens: Real, experts: Real, top_k: Real) -> Real:
@@ -345,31 +353,14 @@ def slots(
     return np.maximum(hw.memory * usable - fixed, 0.0) / np.maximum(each, 1.0)
 
 
-# ---- calibration -------------------------------------------------------------------------------
-
 KNOBS = tuple(Efficiencies.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Fitted values by id and the sources they rest on."""
+    """Fitted values by id."""
 
     values: Mapping[str, float]
-    sources: tuple[str, ...]
-
-    def efficiencies(self, generation: str, engine: str, precision: str, kind: str) -> Efficiencies:
-        """Efficiencies of hardware, engine, precision and network: base times their factors."""
-        found = {}
-        for knob in KNOBS:
-            value = self.values[knob]
-            for level in levels(generation, engine, precision, kind):
-                value *= self.values.get(f"{knob}.{level}", 1.0)
-            found[knob] = value
-        return Efficiencies(**found)
-
-    def number(self, name: str) -> float:
-        """A fitted value by its id."""
-        return self.values[name]
 
     def half_width(self, quantity: str, generation: str, engine: str = DEFAULT_ENGINE) -> float:
         """Log half width of the 80% interval; three times as wide for hardware without rows."""
@@ -384,15 +375,29 @@ class Calibration:
         return self.values.get(f"rows.gpu.{generation}", 0.0) >= FEW_ROWS
 
 
-def levels(generation: str, engine: str, precision: str, kind: str) -> tuple[str, ...]:
-    """Names of the effects of a class; an engine is family-era."""
-    return (
-        f"kind.{kind}",
-        f"gpu.{generation}",
-        f"family.{engine.split('-')[0]}",
-        f"engine.{engine}",
-        f"bits.{precision}",
-    )
+@cache
+def efficiencies_of(
+    generation: str, engine: str, precision: str, kind: str, cached: str
+) -> Efficiencies:
+    """Shipped efficiencies of a class: base values times the factors of each effect.
+
+    generation, precision, kind, cached : as the functions below name them; engine : family-era
+    """
+    effects = (
+        f"kind.{kind}", f"cache.{engine}.{cached}", f"pair.{generation}.{engine}",
+        f"gpu.{generation}", f"engine.{engine}", f"bits.{precision}",
+    )  # fmt: skip
+    values = shipped_calibration().values
+    found = {}
+    for knob in KNOBS:
+        factors = (values.get(f"{knob}.{e}", 1.0) for e in effects)
+        found[knob] = math.prod(factors, start=values[knob])
+    return Efficiencies(**found)
+
+
+def cache_of(kv_bytes: float) -> str:
+    """Class of a cache's precision: "8" or "16"."""
+    return "8" if kv_bytes < 1.5 else "16"
 
 
 def kind_of(latent_cache: bool, experts: float) -> str:
@@ -409,7 +414,6 @@ def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
     DataError : when a value is no number
     """
     values: dict[str, float] = {}
-    sources: dict[str, None] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for line, row in enumerate(csv.DictReader(file), start=2):
             try:
@@ -418,11 +422,10 @@ def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
                 raise DataError(
                     f"{row.get('value')!r} is no number", file=path, line=line, column="value"
                 ) from None
-            sources.setdefault(row["source_groups"])
     missing = [k for k in KNOBS if k not in values]
     if missing:
         raise DataError(f"no {missing[0]}", file=path, line=2, column="id", right="one row a knob")
-    return Calibration(values, tuple(sources))
+    return Calibration(values)
 
 
 _GENERATIONS: tuple[tuple[str, str], ...] = (
@@ -432,17 +435,11 @@ _GENERATIONS: tuple[tuple[str, str], ...] = (
     (r"gh200|h[12]00|h800|h20\b", "hopper"),
     (r"l40|\bl4\b|40[5-9]0|\b[456]000.?ada|rtx-?.?[456]000.?ada", "ada"),
     (r"a100|a800|\ba30\b|\ba2\b|\ba10g?\b|a40\b|a6000|30[5-9]0", "ampere"),
-    (r"mi300|mi325", "cdna3"),
-    (r"mi35\d", "cdna4"),
-    (r"mi250|mi210", "cdna2"),
-    (r"gaudi.?2", "gaudi2"),
-    (r"gaudi.?3", "gaudi3"),
-    (r"\bt4\b|v100", "volta"),
-    (r"tpu", "tpu"),
-    (r"trainium|trn", "trainium"),
-    (r"\bm[1-4]\b.*(max|ultra|core)", "apple"),
+    (r"mi300|mi325", "cdna3"), (r"mi35\d", "cdna4"), (r"mi250|mi210", "cdna2"),
+    (r"gaudi.?2", "gaudi2"), (r"gaudi.?3", "gaudi3"), (r"\bt4\b|v100", "volta"), (r"tpu", "tpu"),
+    (r"trainium|trn", "trainium"), (r"\bm[1-4]\b.*(max|ultra|core)", "apple"),
     (r"max.?1550|pvc", "pvc"),
-)
+)  # fmt: skip
 
 
 @cache
@@ -460,9 +457,6 @@ def precision_of(weight_bits: float) -> str:
     return "4" if weight_bits <= 4.6 else "8" if weight_bits <= 8.6 else "16"
 
 
-# ---- what a replica carries inside a target ------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ServingCapacity:
     """What one replica carries; arrays where draws or token counts were arrays.
@@ -471,8 +465,8 @@ class ServingCapacity:
     number of answers under way then; `ttft_s` and `tpot_s` at the percentile asked for;
     `memory_gib` of the fullest GPU at that load. `floor` names what keeps the rate from being
     larger: "memory" (the model or one request does not fit), "ttft" or "tpot" (the target, or
-    with a rate of 0 a target below what the hardware can do), "batch" (memory for no more
-    answers at once). `ttft_floor_s` and `tpot_floor_s` are those of a lone request.
+    with a rate of 0 a target below `ttft_floor_s` or `tpot_floor_s`, those of a lone request),
+    "batch" (memory for no more answers at once), "load" (no replica is run fuller).
     """
 
     requests_per_s: Real
@@ -486,8 +480,9 @@ class ServingCapacity:
     tpot_floor_s: Real
     max_batch: float
     calibrated: bool
-    requests_per_s_low: float
-    requests_per_s_high: float
+    requests: Estimate
+    ttft: Estimate
+    tpot: Estimate
     notes: tuple[str, ...] = ()
 
 
@@ -495,126 +490,101 @@ _LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES,
 
 
 def serving_capacity(
-    shape: ModelShape,
-    accelerator: Accelerator,
-    n_gpus_tp: int,
-    input_tokens: Real,
-    output_tokens: Real,
-    *,
-    weight_bits: float = 16.0,
-    kv_bytes: float = 2.0,
-    ttft_target_s: float | None = None,
-    tpot_target_s: float | None = None,
-    percentile: float = 0.95,
-    draws: Array | None = None,
-    pp: int = 1,
-    attention_dp: bool = False,
-    engine: str = DEFAULT_ENGINE,
-    prefix_hit: float = 0.0,
+    shape: ModelShape, accelerator: Accelerator, n_gpus: int, input_tokens: Real,
+    output_tokens: Real, *, weight_bits: float = 16.0, kv_bytes: float = 2.0,
+    ttft_target_s: float | None = None, tpot_target_s: float | None = None, load: float = 0.85,
+    percentile: float = 0.95, draws: Array | None = None, pp: int = 1,
+    attention_dp: bool = False, engine: str = DEFAULT_ENGINE, prefix_hit: float = 0.0,
     length_cv: float = LENGTH_CV,
-) -> ServingCapacity:
+) -> ServingCapacity:  # fmt: skip
     """Largest rate of requests that one replica answers inside the targets, open loop.
 
-    weight_bits, kv_bytes : bits of a weight, bytes of a cached element
-    ttft_target_s, tpot_target_s : seconds to the first token and per further token, at
+    n_gpus : of a tensor-parallel group; pp : such groups in a pipeline; weight_bits : of a
+        weight; kv_bytes : of a cached element
+    ttft_target_s, tpot_target_s : seconds to the first token and per further token, the former at
         `percentile`; None: no target
+    load : largest share of the rate at which the replica saturates
     draws : standard normal draws of the model's own error; a time is multiplied by e^(σ·draw).
-        None: the likely value, and `low` and `high` of the 80% interval
+        None: the likely value, with intervals
     prefix_hit : share of prompt tokens found in the prefix cache
 
     Raises
     ------
     InputError : with the field's name, when a number can't be used
     """
-    _check_counts(n_gpus_tp, pp)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         check(name, tokens, least=1.0)
     for name, target in (("ttft_target_s", ttft_target_s), ("tpot_target_s", tpot_target_s)):
         if target is not None:
             check(name, target, above=0.0)
+    for name, count in (("n_gpus", n_gpus), ("pp", pp)):
+        check(name, count, least=1.0, below=1025.0, whole=True)
     check("weight_bits", weight_bits, above=0.0)
     check("kv_bytes", kv_bytes, above=0.0)
-    if not 0.0 <= prefix_hit < 1.0:
-        raise InputError(f"{prefix_hit} can't be used", where="prefix_hit", right="0 up to below 1")
-    if not 0.0 < percentile < 1.0:
-        raise InputError(f"{percentile} can't be used", where="percentile", right="between 0 and 1")
+    check("load", load, above=0.0, below=1.0)
+    check("prefix_hit", prefix_hit, least=0.0, below=1.0)
+    check("percentile", percentile, above=0.0, below=1.0)
+    check("length_cv", length_cv, least=0.0)
 
-    cal = shipped_calibration()
-    generation = generation_of(accelerator.sku)
+    cal, generation = shipped_calibration(), generation_of(accelerator.sku)
     bits = shape.quantized_bits or weight_bits
     kind = kind_of(shape.attention == "mla", float(shape.experts))
-    eff = cal.efficiencies(generation, engine, precision_of(bits), kind)
+    eff = efficiencies_of(generation, engine, precision_of(bits), kind, cache_of(kv_bytes))
     net, hw = network_of(shape), hardware_of(accelerator, bits)
-    plan = Plan(float(n_gpus_tp), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
+    plan = Plan(float(n_gpus), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
     width = cal.half_width("itl_closed", generation, engine)
-    z = np.zeros(1) if draws is None else np.atleast_1d(np.asarray(draws, dtype=float))
-    if draws is None:
-        z = np.array([Z80, 0.0, -Z80])
-    if not np.all(np.isfinite(z)):
-        raise InputError("a draw is not finite", where="draws", right="standard normal draws")
+    z = np.array([0.0, Z80, -Z80]) if draws is None else np.atleast_1d(check("draws", draws))
 
-    # One row of the grid a draw, one column a load.
+    # One row of the grid a draw, one column a load; without draws likely, slow and fast.
     prompt = np.atleast_1d(np.asarray(input_tokens, dtype=float))[:, None]
     answer = np.atleast_1d(np.asarray(output_tokens, dtype=float))[:, None]
     slow = np.exp(z * width / Z80)[:, None]
-    context = prompt + answer / 2.0
+    if draws is None and prompt.size * answer.size > 1:
+        slow = np.ones((1, 1))
     room = np.minimum(slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * pp)
     most = float(np.min(room))
     fits = most >= 1.0
     batch = np.minimum(_LOADS * pp, np.maximum(room, 0.02))
-    step = slow * decode_seconds(net, hw, plan, eff, batch, context)
+    step = slow * decode_seconds(net, hw, plan, eff, batch, prompt + answer / 2.0)
     own = prompt * (1.0 - prefix_hit)
-    prefill = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
-    tail = {"percentile": percentile, "cv": length_cv}
-    point = operating_points(batch, step, prefill, own, answer, **tail)
+    alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
+    # Short prompts are taken in together: what a request pays once, they share.
+    together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
+    shared = slow * prefill_seconds(net, hw, plan, eff, together, own) / together
+    point = operating_points(
+        batch, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
+    )
     idle = np.full_like(batch[:, :1], 1e-9)
-    lone = operating_points(idle, step[:, :1], prefill, own, answer, **tail)
-    margin = np.minimum(_margin(point.ttft, ttft_target_s), _margin(point.tpot, tpot_target_s))
-    rate, place = largest_inside(point.rate, margin)
+    lone = operating_points(
+        idle, step[:, :1], alone, alone, own, answer, percentile=percentile, cv=length_cv
+    )
+    rate, place, least = inside_targets(point, ttft_target_s, tpot_target_s, load)
     ttft, tpot, batch_at = (at(x, place) for x in (point.ttft, point.tpot, batch))
     rate = rate if fits else np.zeros_like(rate)
     memory = memory_bytes(net, plan, eff, batch_at, (prompt + answer)[:, 0], CHUNK_TOKENS) / GIB
-    if not fits:
-        floor: Floor = "memory"
-    elif np.all(place >= batch.shape[1] - 1):
-        floor = "batch"
-    elif ttft_target_s is not None and np.median(ttft) > 0.97 * ttft_target_s:
-        floor = "ttft"
-    elif tpot_target_s is not None and np.median(tpot) > 0.97 * tpot_target_s:
-        floor = "tpot"
-    else:
-        floor = "ttft" if ttft_target_s is not None else "tpot"
+    floor: Floor = "memory"
+    if fits:
+        full = least == "load" and most < MAX_SEQUENCES * pp
+        floor = "batch" if full else least
     calibrated = cal.is_calibrated(generation)
-    notes = (
-        ()
-        if calibrated
-        else (
-            f"no published run of {accelerator.name} was fitted: the range is at least threefold",
-        )
-    )
+    note = f"no published run of {accelerator.name} was fitted: the range is at least threefold"
 
-    single = draws is None and prompt.size == 1 and answer.size == 1
-    low, high = (float(np.quantile(rate, q)) for q in ((0.0, 1.0) if draws is None else (0.1, 0.9)))
+    single = draws is None and prompt.size * answer.size == 1
 
-    def told(x: Array) -> Real:
-        return float(x[1]) if single else x
+    def told(x: Real) -> Real:
+        return float(np.broadcast_to(x, rate.shape)[0]) if single else np.asarray(x)
 
+    def spread(x: Array, unit: str) -> Estimate:
+        low, likely, high = np.quantile(x, [0.1, 0.5, 0.9]) if not single else np.sort(x)
+        return Estimate(float(low), float(likely), float(high), unit, SOURCES)
+
+    # Latencies are told at one rate: that of the likely hardware.
+    at_once = (np.exp(z * width / Z80) if single else 1.0) * np.ones_like(rate)
+    first, each = (x[0] * at_once if single else x for x in (ttft, tpot))
     floors = [np.broadcast_to(x[:, 0], rate.shape) for x in (lone.ttft, lone.tpot)]
     return ServingCapacity(
-        told(rate), told(batch_at), told(ttft), told(tpot),
-        told(np.broadcast_to(memory, rate.shape)), fits, floor,
-        told(floors[0]), told(floors[1]), most, calibrated, low, high, notes,
+        told(rate), told(batch_at), told(ttft), told(tpot), told(memory), fits, floor,
+        told(floors[0]), told(floors[1]), most, calibrated,
+        spread(rate, "requests/s"), spread(first, "s"), spread(each, "s"),
+        () if calibrated else (note,),
     )  # fmt: skip
-
-
-def _margin(value: Array, target: float | None) -> Array:
-    """Log of how far inside the target a value is; infinite without a target."""
-    return np.full_like(value, np.inf) if target is None else np.log(target / value)
-
-
-def _check_counts(n_gpus_tp: int, pp: int) -> None:
-    for name, count in (("n_gpus_tp", n_gpus_tp), ("pp", pp)):
-        if isinstance(count, bool) or count != int(count) or not 1 <= count <= 1024:
-            raise InputError(
-                f"{count} can't be used", where=name, right="a whole number, 1 to 1024"
-            )

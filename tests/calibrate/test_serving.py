@@ -1,0 +1,142 @@
+"""The backtest of serving: what it reports and skips; nothing that a file holds breaks it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.calibrate.backtest_serving import FIGURES, backtest_serving
+from engine.calibrate.serving import half_width, shipped_fit
+from engine.calibrate.serving_fit import fit
+from engine.calibrate.serving_protocols import predict
+from engine.calibrate.serving_rows import NEEDED, engine_of, hardware_of_name, read, table_of
+from engine.errors import ImportFileError
+
+# Runs as their publishers state them: TensorRT-LLM static batch, and NIM with 100 users.
+STATIC = {
+    "id": "a", "model": "Llama-2-7B", "params_b": 6.74, "active_params_b": 6.74, "layers": 32,
+    "hidden": 4096, "heads": 32, "kv_heads": 32, "head_dim": 128, "ffn": 11008,
+    "weight_dtype": "fp8", "kv_dtype": "fp8", "engine": "TRT-LLM 0.9.0", "gpu": "H100",
+    "n_gpus": 1, "tp": 1, "input_tokens": 128, "output_tokens": 128, "protocol": "static_batch",
+    "concurrency_or_batch": 64, "itl_ms": 5.7, "output_tokens_per_s": 9812, "source_group": "own",
+}  # fmt: skip
+CLOSED = STATIC | {
+    "id": "b", "model": "Llama-3-70B", "params_b": 70.6, "active_params_b": 70.6, "layers": 80,
+    "hidden": 8192, "heads": 64, "kv_heads": 8, "engine": "nim 1.0.0", "n_gpus": 4, "tp": 4,
+    "input_tokens": 2000, "output_tokens": 200, "protocol": "closed_loop",
+    "concurrency_or_batch": 100, "itl_ms": 59, "ttft_ms": 2800, "output_tokens_per_s": 1357,
+    "source_group": "other",
+}  # fmt: skip
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    names = sorted({name for row in rows for name in row} | set(NEEDED))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_figures_of_a_file_with_groups_never_seen(tmp_path: Path) -> None:
+    result = backtest_serving(write(tmp_path / "rows.csv", [STATIC, CLOSED]))
+    assert list(result) == [name for name, _ in FIGURES]
+    itl = result["itl"]
+    assert itl["n"] == 2
+    assert set(itl["by_group"]) == {"own", "other"}
+    assert itl["median_ape"] < 0.35
+    assert set(itl) == {"n", "skipped", "median_ape", "p90_ape", "coverage_80", "by_group"}
+    assert result["ttft_closed_loop"]["n"] == 1
+    assert result["ttft_static"] == {
+        "n": 0, "median_ape": None, "p90_ape": None, "coverage_80": None, "by_group": {},
+        "skipped": {
+            "does not state this figure": 1,
+            "protocol closed_loop measures another figure": 1,
+        },
+    }  # fmt: skip
+    json.dumps(result, allow_nan=False)
+
+
+def test_rows_that_can_not_be_used_are_counted(tmp_path: Path) -> None:
+    bad = [
+        STATIC | {"gpu": "Abacus 9000"},
+        STATIC | {"params_b": "many"},
+        STATIC | {"layers": -3},
+        STATIC | {"protocol": "by feel"},
+        STATIC | {"n_gpus": ""},
+        STATIC | {"concurrency_or_batch": "inf"},
+        CLOSED | {"concurrency_or_batch": 1e7},
+    ]
+    result = backtest_serving(write(tmp_path / "rows.csv", [*bad, STATIC]))
+    assert result["itl"]["n"] == 1
+    skipped = result["itl"]["skipped"]
+    assert sum(skipped.values()) == len(bad)
+    assert "hardware not known: Abacus 9000" in skipped
+    assert "states more work than the hardware's peak" in skipped
+
+
+def test_files_that_are_no_tables(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for content in (b"", b"a,b\n1,2\n", b"\xff\xfe\x00", b"\x00" * 100):
+        path.write_bytes(content)
+        with pytest.raises(ImportFileError):
+            backtest_serving(path)
+    with pytest.raises(ImportFileError):
+        backtest_serving(tmp_path / "none.csv")
+    path.write_text(",".join(NEEDED) + "\n")
+    assert backtest_serving(path)["itl"]["n"] == 0
+
+
+CELL = st.one_of(st.none(), st.text(max_size=8), st.floats(), st.integers(-(10**6), 10**6))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(CLOSED)), CELL, max_size=6))
+def test_no_cell_breaks_a_row(cells: dict[str, object]) -> None:
+    reading = read(CLOSED | cells)
+    if not reading.skipped:
+        found = predict(table_of([reading]), shipped_fit().efficiencies(table_of([reading])))
+        assert found.itl.shape == (1,)
+
+
+def test_names_of_engines_and_gpus() -> None:
+    names = {"nim 1.0.0": "trtllm-nim", "trtllm 1.2.0rc6": "trtllm-2025", "TRT-LLM 0.9.0":
+             "other-any", "vLLM": "vllm-2024", "vllm 0.12.0": "vllm-2025", "sglang 0.5.8":
+             "sglang-2025", "ollama 0.3": "llamacpp-any"}  # fmt: skip
+    assert {n: engine_of(n) for n in names} == names
+    hopper, twin = hardware_of_name("H100-SXM", 16.0), hardware_of_name("H200 SXM", 16.0)
+    assert hopper is not None
+    assert twin is not None
+    assert float(twin.bandwidth) == 4.8e12
+    assert hopper.peak == twin.peak
+    assert hardware_of_name("none such", 16.0) is None
+
+
+def test_fit_recovers_what_made_the_rows() -> None:
+    """Rows made by the model itself with known efficiencies are fitted to within a few percent."""
+    rows = [
+        STATIC | {"concurrency_or_batch": b, "input_tokens": i, "output_tokens": 64}
+        for b in (1, 8, 64, 256) for i in (128, 1024)
+    ]  # fmt: skip
+    t = table_of([read(r) for r in rows])
+    made = predict(t, shipped_fit().efficiencies(t))
+    told = [
+        read(r | {"itl_ms": x * 1e3, "ttft_ms": y * 1e3, "output_tokens_per_s": z})
+        for r, x, y, z in zip(rows, made.itl, made.ttft, made.tokens_per_s, strict=True)
+    ]
+    again = table_of(told)
+    found = predict(again, fit(again).efficiencies(again))
+    assert np.median(np.abs(found.itl / made.itl - 1)) < 0.05
+    assert np.median(np.abs(found.ttft / made.ttft - 1)) < 0.08
+
+
+def test_half_width_is_a_weighted_quantile() -> None:
+    errors = np.array([0.1, -0.2, 0.3, -0.4, 0.5, np.nan])
+    assert half_width(errors, np.ones(6)) == 0.4
+    assert half_width(errors, np.array([1, 1, 1, 1, 100, 1.0])) == 0.5
