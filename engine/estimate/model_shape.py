@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ImportFileError, InputError
-from engine.estimate.architectures import decoder, other, special, terms
+from engine.estimate.architectures import decoder, hybrid, other, special, terms
 from engine.estimate.architectures.outline import outline
-from engine.estimate.architectures.reading import Config
+from engine.estimate.architectures.reading import ALIASES, Config
 from engine.estimate.architectures.specs import BERT_LIKE, SPECS
 from engine.estimate.shape import ModelShape
 
@@ -98,9 +98,9 @@ def _refuse_lookalikes(data: dict[str, Any], name: str) -> None:
     if "peft_type" in data or "lora_alpha" in data:
         base = str(data.get("base_model_name_or_path") or "the base model")[:80]
         raise _error("describes an adapter, not a model", name, f"the config.json of {base}")
-    if ("bos_token_id" in data or "eos_token_id" in data) and not any(
-        k in data
-        for k in ("hidden_size", "d_model", "n_embd", "dim", "n_embed", "text_config", "num_layers")
+    if {"bos_token_id", "eos_token_id", "max_new_tokens", "do_sample"} & data.keys() and not (
+        {"model_type", "architectures", "dim", "text_config"} & data.keys()
+        or any(key in data for names in ALIASES.values() for key in names)
     ):
         raise _error("is a generation_config.json: it states no sizes", name, ADVICE)
 
@@ -149,11 +149,14 @@ def _deepseek_native(data: dict[str, Any]) -> dict[str, Any]:
 
 def _counted(config: Config) -> ModelShape:
     """Counts by the formula of the file's class; else by hand; else like Llama, and it is said."""
-    if config.model_type in special.READERS:
-        return special.READERS[config.model_type](config)
+    own = special.READERS.get(config.model_type) or hybrid.READERS.get(config.model_type)
+    if own is not None:
+        return own(config)
     if config.has("down_block_types") and config.has("block_out_channels"):
         return special.unet(config)
     formula = terms.formula_of(config.raw, config.model_type)
+    if formula is not None and "vision" in formula.roles and _foreign_tower(config):
+        return _by_hand(config)
     if formula is None or config.flag("router_correction"):
         return _by_hand(config)
     counted = terms.count(formula, config)
@@ -172,6 +175,14 @@ def _counted(config: Config) -> ModelShape:
         base, total_params=float(total), active_params=float(active), exact=not counted.missing,
         why_approximate=counted.missing,
     )  # fmt: skip
+
+
+def _foreign_tower(config: Config) -> bool:
+    """Whether the image tower is written in its owner's names, which the formula doesn't read."""
+    tower = config.raw.get("vision_config")
+    if not isinstance(tower, dict) or tower.get("hidden_size") or tower.get("embed_dim"):
+        return False
+    return any(key.endswith("_hidden_size") and key.startswith("vt_") for key in tower)
 
 
 def _outlined(config: Config) -> ModelShape:

@@ -95,7 +95,8 @@ def mla_params(config: Config, s: Sizes) -> int:
     wide = s.heads * (nope + rope)
     q = s.hidden * q_rank + q_rank + q_rank * wide if q_rank else s.hidden * wide
     kv = s.hidden * (rank + rope) + rank + rank * s.heads * (nope + value)
-    return q + kv + s.heads * value * s.hidden
+    bias = q_rank + rank + rope + s.hidden if config.flag("attention_bias") else 0
+    return q + kv + s.heads * value * s.hidden + bias
 
 
 def mlp_params(config: Config, spec: Spec, hidden: int, ffn: int) -> int:
@@ -139,7 +140,10 @@ def experts(config: Config, s: Sizes) -> Experts | None:
     if isinstance(only, list):
         sparse = [i for i in range(s.layers) if i not in only and (i + 1) % step == 0]
         dense = s.layers - len(sparse)
-    return Experts(count, config.whole("top_k", 2), width, shared, dense)
+    kinds = raw.get("mlp_layer_types")
+    if isinstance(kinds, list) and len(kinds) == s.layers:
+        dense = sum(1 for kind in kinds if kind == "dense")
+    return Experts(count, config.whole("top_k", 2), width, shared, min(dense, s.layers))
 
 
 def shape(config: Config, spec: Spec, *, exact: bool, why: str) -> ModelShape:

@@ -180,45 +180,6 @@ def jamba(config: Config) -> ModelShape:
     )  # fmt: skip
 
 
-def nemotron_h(config: Config) -> ModelShape:
-    """Nemotron-H: a pattern of Mamba-2 (M), attention (*), MLP (-) and expert (E) layers."""
-    pattern = str(config.raw.get("hybrid_override_pattern") or "")
-    if not pattern:
-        raise ImportFileError(
-            "states no hybrid_override_pattern", where=config.name, right="the complete config.json"
-        )
-    s = decoder.sizes(config)
-    heads, each = config.whole("mamba_num_heads"), config.whole("mamba_head_dim")
-    groups, state = config.whole("n_groups", 8), config.whole("ssm_state_size", 128)
-    inner = heads * each
-    channels = inner + 2 * groups * state
-    mixer = s.hidden * (inner + channels + heads) + channels * config.whole("conv_kernel", 4)
-    mixer += channels if config.flag("use_conv_bias", True) else 0
-    mixer += 3 * heads + inner + inner * s.hidden
-    attention = decoder.attention_params(config, Spec(), s)
-    count, top = config.whole("experts", 0, least=0), config.whole("top_k", 1)
-    width = config.whole("expert_ffn", s.ffn)
-    shared = config.whole("moe_shared_expert_intermediate_size", 0, least=0)
-    one = 2 * s.hidden * width
-    always = s.hidden * count + 2 * s.hidden * shared
-    total = active = 0
-    for letter in pattern:
-        block = {"M": mixer, "*": attention, "-": 2 * s.hidden * s.ffn, "E": always}.get(letter, 0)
-        total += block + s.hidden + (count * one if letter == "E" else 0)
-        active += block + s.hidden + (top * one if letter == "E" else 0)
-    around = s.vocab * s.hidden * (1 if config.tied(False) else 2) + s.hidden
-    base = decoder.shape(
-        Config({**config.raw, "n_routed_experts": 0, "num_experts": 0}, config.name), Spec(),
-        exact=True, why="",
-    )  # fmt: skip
-    return replace(
-        base, total_params=float(total + around), active_params=float(active + around),
-        kv_layers=pattern.count("*"), state_layers=pattern.count("M"),
-        state_bytes_per_layer=float(inner * state * 4 + channels * 8), experts=count,
-        experts_per_token=top, expert_ffn=width, gated_mlp=False, kind="hybrid",
-    )  # fmt: skip
-
-
 def openelm(config: Config) -> ModelShape:
     """OpenELM: heads and widths that differ from layer to layer."""
     raw = config.raw
@@ -257,7 +218,12 @@ def sparse_attention(config: Config) -> ModelShape:
     heads, each = config.whole("index_n_heads", 64), config.whole("index_head_dim", 128)
     q_rank = config.whole("q_lora_rank")
     indexer = q_rank * heads * each + base.hidden * each + 2 * each + base.hidden * heads
-    extra = float(indexer * base.layers)
+    kinds = config.raw.get("indexer_types")
+    own = base.layers  # layers whose indexer is their own and not the one of a layer before
+    shares = config.model_type != "deepseek_v32"
+    if shares and isinstance(kinds, list) and len(kinds) == base.layers:
+        own = sum(1 for kind in kinds if kind != "shared")
+    extra = float(indexer * own)
     width = base.mla_cache_width
     return replace(
         base, total_params=base.total_params + extra, active_params=base.active_params + extra,
@@ -357,7 +323,6 @@ READERS: dict[str, Callable[[Config], ModelShape]] = {
     "mamba": mamba,
     "falcon_mamba": mamba,
     "jamba": jamba,
-    "nemotron_h": nemotron_h,
     "openelm": openelm,
     "deepseek_v32": sparse_attention,
     "glm_moe_dsa": sparse_attention,

@@ -44,12 +44,17 @@ class Outline:
 
     def whole(self, name: str, default: int, least: int = 0) -> int:
         """A size by its role, whatever the family calls it."""
-        if self.config.stated(name) is not None:
+        found = self.config.stated(name)
+        if found is not None and isinstance(found[1], list) and found[1]:
+            # A value a stage or a layer: the widest stands for them.
+            last = {found[0]: max((x for x in found[1] if isinstance(x, int)), default=None)}
+            return Config(last, self.config.name).whole(name, default, least=least)
+        if found is not None:
             return self.config.whole(name, least=least)
         for key in ALIASES.get(name, (name,)):
-            for found in (self.usual.get(self.prefix + key), self.own.get(key)):
-                if found is not None and found.isdigit():
-                    return max(int(found), least)
+            for usual in (self.usual.get(self.prefix + key), self.own.get(key)):
+                if usual is not None and usual.isdigit():
+                    return max(int(usual), least)
         return default
 
     def kinds(self, layers: int) -> Counter[str]:

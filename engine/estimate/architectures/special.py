@@ -90,7 +90,10 @@ def _of_layer(listed: Mapping[str, Any], i: int) -> Mapping[str, Any]:
 def gemma4(config: Config) -> ModelShape:
     """Gemma 4 with its image tower; an audio tower is not counted, and it is said."""
     inner = config.raw.get("text_config")
-    text = Config(inner if isinstance(inner, Mapping) else {}, config.name, nested=True)
+    sizes = dict(inner) if isinstance(inner, Mapping) else {}
+    if config.has("tie_word_embeddings"):
+        sizes["tie_word_embeddings"] = config.raw["tie_word_embeddings"]  # the whole's word counts
+    text = Config(sizes, config.name, nested=True)
     total, routed = _gemma4_params(text)
     raw = config.raw.get("vision_config")
     if isinstance(raw, Mapping):

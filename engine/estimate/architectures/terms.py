@@ -32,6 +32,7 @@ SAME = {
     "kimi_k2": "deepseek_v3", "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
     "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
 }  # fmt: skip
+CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
 
@@ -236,6 +237,18 @@ class Reader:
             return self.value(f"{prefix}image_size") // max(self.value(f"{prefix}patch_size"), 1)
         if last == "factorized":
             return int(self.value(f"{prefix}embedding_size") != self.value(f"{prefix}hidden_size"))
+        if last == "cross_layers":
+            listed = self._stated(f"{prefix}cross_attention_layers")
+            seeing = {str(i) for i in (listed if isinstance(listed, list) else CROSS)}
+            depth = self.value(f"{prefix}num_hidden_layers")
+            return sum(1 for i in seeing if i.isdigit() and len(i) < 9 and int(i) < depth)
+        if last == "reprojected":
+            width = self.value(f"{prefix}word_embed_proj_dim")
+            return int(width != self.value(f"{prefix}hidden_size"))
+        if last == "is_gated_act" and self._stated(key) is None:
+            kind = self._stated(f"{prefix}feed_forward_proj")
+            if isinstance(kind, str):
+                return int(kind.startswith("gated"))
         if last == "sparse_layers":
             only = self._stated(f"{prefix}mlp_only_layers") or []
             step = max(self.value(f"{prefix}decoder_sparse_step"), 1)
@@ -257,10 +270,7 @@ class Reader:
         return int(stated)
 
     def _stated(self, key: str) -> Any:
-        at: Any = self.config.raw
-        *path, last = key.split(".")
-        for step in path:
-            at = at.get(step) if isinstance(at, Mapping) else None
+        at, last = self._level(key)
         if not isinstance(at, Mapping):
             return None
         if at.get(last) is not None:
@@ -285,7 +295,8 @@ class Reader:
             computed = (hidden // max(heads, 1), heads, 4 * hidden, 2 * hidden, hidden)
             return dict(zip(RULES, computed, strict=False))[rule]
         last = key.rpartition(".")[2]
-        own = not prefix and not self.config.nested
+        flat = prefix == "text_config." and "text_config" not in self.config.raw
+        own = (not prefix or flat) and not self.config.nested
         if rule == "" or (own and any(last in ALIASES[n] for n in NEEDED)):
             raise ImportFileError(
                 f"states no {key}", where=self.config.name,
@@ -293,12 +304,19 @@ class Reader:
             )  # fmt: skip
         return int(rule)
 
-    def _null(self, key: str) -> bool:
-        """Whether the file states the key as null, which differs from leaving it out."""
+    def _level(self, key: str) -> tuple[Any, str]:
+        """The part of the file that holds a key, and the key's own name."""
         at: Any = self.config.raw
         *path, last = key.split(".")
         for step in path:
+            if step == "text_config" and isinstance(at, Mapping) and step not in at:
+                continue  # older files keep the text part's sizes on the top level
             at = at.get(step) if isinstance(at, Mapping) else None
+        return at, last
+
+    def _null(self, key: str) -> bool:
+        """Whether the file states the key as null, which differs from leaving it out."""
+        at, last = self._level(key)
         return isinstance(at, Mapping) and last in at and at[last] is None
 
     def _sibling(self, prefix: str, name: str) -> int:
