@@ -57,7 +57,22 @@ def shape_from_config(data: Any, name: str = "") -> ModelShape:
         raise _error("is no configuration", name, ADVICE)
     _refuse_lookalikes(data, name)
     config = Config(_unified(data), name)
-    return _counted(config)
+    shape = _counted(config)
+    if shape.kind == "encoder" and config.model_type:
+        shape = replace(shape, kv_layers=0)  # it reads a text once and keeps nothing
+    return replace(shape, note=_doubt(shape, config))
+
+
+def _doubt(shape: ModelShape, config: Config) -> str:
+    """Words when the name promises another size than the file describes: a test's cut-down file."""
+    named = f"{config.raw.get('_name_or_path') or ''} {config.name}"
+    for number in re.findall(r"(?<![\w.])(\d{1,4}(?:\.\d+)?)\s?[bB](?![a-zA-Z0-9])", named):
+        size = float(number) * 1e9
+        if size > 0 and not 0.5 < shape.total_params / size < 2:
+            return (f"the name says {number}B, the sizes in the file make "
+                    f"{shape.total_params / 1e9:.2g}B: check that it is the whole "
+                    "model's config.json")  # fmt: skip
+    return ""
 
 
 def _json(text: bytes | str, name: str) -> Any:
@@ -304,6 +319,7 @@ def shape_json(shape: ModelShape) -> dict[str, Any]:
         "embedding_params": round(shape.embedding_params),
         "exact": shape.exact,
         "why_approximate": shape.why_approximate,
+        "note": shape.note,
         "kv_bytes_per_token_16bit": kv_cache_bytes_per_token(shape),
         "shape": asdict(shape),
     }

@@ -58,6 +58,8 @@ class ModelShape:
     exact: bool = False
     why_approximate: str = ""
     kind: str = "decoder"
+    # A doubt about the file that does not touch the counts, in words for the user.
+    note: str = ""
 
     @property
     def is_moe(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from engine.errors import ImportFileError
+from engine.estimate.architectures.outline import windowed
 from engine.estimate.architectures.reading import Config
 from engine.estimate.architectures.specs import Spec
 from engine.estimate.shape import AttentionKind, ModelShape
@@ -218,15 +220,6 @@ def falcon_norms(config: Config) -> int:
 
 def windowed_layers(config: Config, layers: int) -> tuple[int, int]:
     """Layers whose attention is limited to a window, and its tokens."""
-    window = config.raw.get("sliding_window")
-    if not isinstance(window, int) or window <= 0:
-        return 0, 0
     types = config.raw.get("layer_types")
-    if isinstance(types, list):
-        return sum(1 for t in types if "sliding" in str(t)), window
-    pattern = config.raw.get("sliding_window_pattern")
-    if isinstance(pattern, int) and pattern > 1:
-        return layers - layers // pattern, window
-    if config.model_type == "gemma2":
-        return layers - layers // 2, window
-    return 0, 0
+    listed = Counter(map(str, types[:layers])) if isinstance(types, list) else Counter()
+    return windowed(config, listed, layers)

@@ -20,8 +20,21 @@ FULL = ("full_attention", "attention", "hybrid", "full", "global", "compressed_s
         "heavily_compressed_attention", "deepseek_sparse_attention")  # fmt: skip
 WINDOWED = ("sliding_attention", "chunked_attention", "local", "sliding", "local_attention")
 STATE = ("linear_attention", "mamba", "mamba2", "recurrent", "gdn", "kda", "linear")
+# Families whose every n-th layer sees everything when the file says nothing, and those of which
+# no layer does.
+EVERY = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gemma3n_text": 5, "cohere2": 4, "gpt_oss": 2,
+         "olmo3": 4, "exaone4": 4, "llama4": 4, "llama4_text": 4}  # fmt: skip
+ALL_WINDOWED = ("mistral", "mixtral", "phi3", "phimoe", "starcoder2")
 FP32, BF16 = 4, 2  # bytes: a recurrent state is kept in 32 bits, a convolution's window in 16
-ENCODERS = ("bert", "vit", "clip", "siglip", "wav2vec", "hubert", "wavlm", "dino", "deit", "beit")
+MOST_LAYERS = 100_000
+UNGATED = ("gpt", "bloom", "opt", "mpt", "falcon", "starcoder2", "nemotron", "persimmon",
+           "codegen", "ctrl", "xlm", "mbart", "bart")  # fmt: skip
+GATED_ENCODERS = ("modernbert", "nomic_bert", "gte", "eurobert", "dinov3")
+ENCODERS = (
+    "bert", "vit", "clip", "siglip", "wav2vec", "hubert", "wavlm", "dino", "deit", "beit",
+    "roberta", "xlm-roberta", "electra", "deberta", "distilbert", "albert", "mpnet", "camembert",
+    "esm", "modernbert", "swin", "longformer", "nomic_bert", "ernie",
+)  # fmt: skip
 
 
 def text_part(config: Config) -> tuple[Config, str]:
@@ -58,12 +71,12 @@ class Outline:
         return default
 
     def kinds(self, layers: int) -> Counter[str]:
-        """How many layers are of each kind."""
+        """How many layers are of each kind; a list that is too short repeats."""
         raw = self.config.raw
         for key in ("layer_types", "layers_block_type", "block_types", "attention_layers"):
             listed = raw.get(key)
             if isinstance(listed, list) and listed and all(isinstance(x, str) for x in listed):
-                return Counter(listed[:layers] if len(listed) >= layers else listed)
+                return Counter(listed[i % len(listed)] for i in range(min(layers, MOST_LAYERS)))
         every = f"{self.prefix}full_attention_interval"
         if "full_attention_interval" in raw or every in self.usual:
             return Counter(layer_kinds(self._stated, self.usual, "", layers))
@@ -100,17 +113,18 @@ def outline(config: Config) -> ModelShape:
         kind = "mqa" if kv == 1 else "gqa"
     kinds = o.kinds(layers)
     states = sum(kinds[k] for k in STATE)
-    windows, window = windowed(o, kinds, layers)
+    windows, window = windowed(o.config, kinds, layers)
     experts = o.whole("experts", 0) if o.config.stated("experts") else 0
     ffn = o.whole("ffn", 4 * hidden)
-    tied = o.config.raw.get("tie_word_embeddings", config.raw.get("tie_word_embeddings"))
+    kind_of_model = _kind(config, o, states)
     vocab = o.whole("vocab", 0)
+    tied = kind_of_model == "encoder" or _tied(config, o)
     return ModelShape(
         name=str(config.raw.get("_name_or_path") or config.model_type or config.name)[:80],
         total_params=0.0, active_params=0.0,
-        embedding_params=float(vocab * hidden * (2 if tied is False else 1)), layers=layers,
+        embedding_params=float(vocab * hidden * (1 if tied else 2)), layers=layers,
         hidden=hidden, heads=heads, kv_heads=kv, head_dim=head_dim, ffn=ffn, vocab=vocab,
-        gated_mlp=not _plain_mlp(o.config), tied_embeddings=tied is not False, attention=kind,
+        gated_mlp=not _plain_mlp(o.config, kind_of_model), tied_embeddings=tied, attention=kind,
         kv_layers=layers - states - kinds["conv"] if kinds else None,
         window_layers=windows, window_tokens=window, mla_cache_width=latent,
         experts=experts, experts_per_token=o.whole("top_k", 1) if experts else 0,
@@ -119,22 +133,44 @@ def outline(config: Config) -> ModelShape:
         dense_layers=min(o.whole("first_k_dense_replace", 0), layers) if experts else 0,
         state_layers=states, state_bytes_per_layer=float(state_bytes(o.config, hidden)),
         quantized_bits=config.quantized_bits() or o.config.quantized_bits(),
-        kind=_kind(config, o, states),
+        kind=kind_of_model,
     )  # fmt: skip
 
 
-def windowed(o: Outline, kinds: Counter[str], layers: int) -> tuple[int, int]:
-    """Layers that attend to a window only, and its tokens."""
-    raw = o.config.raw
+def _tied(config: Config, o: Outline) -> bool:
+    """Whether head and embedding are one: as stated, else as the library has it."""
+    for raw in (config.raw, o.config.raw):
+        if isinstance(raw.get("tie_word_embeddings"), bool):
+            return bool(raw["tie_word_embeddings"])
+    usual = o.own.get("tie_word_embeddings", o.usual.get("tie_word_embeddings", "1"))
+    return usual != "0"
+
+
+def windowed(config: Config, kinds: Counter[str], layers: int) -> tuple[int, int]:
+    """Layers that attend to a window only, and its tokens.
+
+    As listed, else by the period that the file or the family's definition gives. A family that is
+    not known here is taken to look at everything: that asks for more memory, never for less.
+    """
+    raw = config.raw
     window = raw.get("sliding_window") or raw.get("attention_chunk_size")
     if isinstance(window, bool) or not isinstance(window, int) or window <= 0:
+        return 0, 0
+    if raw.get("use_sliding_window") is False:
         return 0, 0
     if kinds:
         return sum(kinds[k] for k in WINDOWED), window
     every = raw.get("sliding_window_pattern")
-    if isinstance(every, int) and every > 1:
+    if isinstance(every, str):
+        every = len(every)
+    if not isinstance(every, int) or isinstance(every, bool) or every < 2:
+        every = EVERY.get(config.model_type, 0)
+    if every:
         return layers - layers // every, window
-    return 0, 0
+    first = raw.get("max_window_layers")
+    if raw.get("use_sliding_window") is True and isinstance(first, int):
+        return min(max(layers - first, 0), layers), window
+    return (layers, window) if config.model_type in ALL_WINDOWED else (0, 0)
 
 
 def state_bytes(config: Config, hidden: int) -> int:
@@ -157,9 +193,17 @@ def state_bytes(config: Config, hidden: int) -> int:
     return inner * size * FP32 + window * BF16 if inner and size else 0
 
 
-def _plain_mlp(config: Config) -> bool:
-    """Whether the MLP has two matrices: named by its activation in families without a gate."""
-    return config.has("activation_function") or config.has("encoder_ffn_dim")
+def _plain_mlp(config: Config, kind: str) -> bool:
+    """Whether the MLP has two matrices: by family, or by the names of families without a gate."""
+    own = config.model_type
+    if own in ("gpt_oss", "modernbert-decoder", "ernie4_5", "ernie4_5_moe"):
+        return False
+    if own == "phi":
+        return True
+    if kind == "encoder":
+        return not own.startswith(GATED_ENCODERS)
+    named = config.has("activation_function") or config.has("encoder_ffn_dim")
+    return named or own.startswith(UNGATED)
 
 
 def _kind(config: Config, o: Outline, states: int) -> str:
@@ -169,4 +213,6 @@ def _kind(config: Config, o: Outline, states: int) -> str:
         return "encoder-decoder"
     if states:
         return "hybrid"
-    return "encoder" if config.model_type.startswith(ENCODERS) else "decoder"
+    decoders = ("modernbert-decoder", "ernie4_5")
+    own = config.model_type
+    return "encoder" if own.startswith(ENCODERS) and not own.startswith(decoders) else "decoder"
