@@ -1,6 +1,6 @@
 """Least squares of the serving model's efficiencies on published runs.
 
-Sources weigh by up to sixty rows each; efficiencies are held near a prior and effects of a
+Sources weigh by up to thirty rows each; efficiencies are held near a prior and effects of a
 generation, engine or precision near none, so that what is left out is predicted by physics.
 """
 
@@ -27,7 +27,7 @@ SCALES = {
     "ttft_static": 0.10, "ttft_closed": 0.25, "itl_static": 0.08, "itl_closed": 0.14,
     "rate": 0.10, "memory": 0.05,
 }  # fmt: skip
-GROUP_ROWS = 60  # rows that a source may weigh
+GROUP_ROWS = 30  # rows that a source may weigh
 TAIL = 2.0  # residuals beyond this many scales count less and less (Cauchy)
 
 

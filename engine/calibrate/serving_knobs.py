@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.calibrate.serving_classes import cache_of, kind_of
 from engine.calibrate.serving_rows import Table
 from engine.estimate.queueing import Array
-from engine.estimate.serving import KNOBS, Efficiencies, cache_of, kind_of
+from engine.estimate.serving import KNOBS, Efficiencies
 
 # Standard deviation of the logarithm of each kind of effect.
 SPREAD = {

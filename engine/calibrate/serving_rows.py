@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.calibrate.serving_classes import engine_of, generation_of, precision_of
 from engine.catalogue import load_catalogue
 from engine.errors import ImportFileError
 from engine.estimate.queueing import Array
@@ -26,43 +27,13 @@ from engine.estimate.serving import (
     Hardware,
     Network,
     Plan,
-    generation_of,
     hardware_of,
-    precision_of,
 )
 
 Cells = Mapping[str, Any]
 NEEDED = ("params_b", "layers", "hidden", "gpu", "n_gpus", "protocol", "concurrency_or_batch")
 # Nominal lengths are upper ends of a uniform draw in InferenceX: the mean is nine tenths.
 RANDOM_LENGTHS = 0.9
-
-# Pattern of an engine's name as sources write it, and its class: family, then era.
-_ENGINES: tuple[tuple[str, str], ...] = (
-    (r"^nim 1\.0", "trtllm-nim"),
-    (r"^nim\b", "trtllm-nim2"),
-    (r"^trtllm 0\.1[0-9]", "trtllm-2024"),
-    (r"^trtllm 0\.[1-9]\.", "trtllm-static"),
-    (r"^trtllm 0\.[1-9]\b|gptsession", "trtllm-static"),
-    (r"^trtllm", "trtllm-2025"),
-    (r"^tensorrt-llm", "trtllm-script"),
-    (r"tensorrt|^cuda", "trtllm-mlperf"),
-    (r"^vLLM|^vllm 0\.[0-7]\b|^vllm 2024", "vllm-2024"),
-    (r"^vllm", "vllm-2025"),
-    (r"^sglang", "sglang-2025"),
-    (r"^deepspeed-mii", "deepspeed-mii"),
-    (r"^deepspeed", "deepspeed-hpu"),
-    (r"llama|ollama|gguf", "llamacpp-any"),
-)
-
-
-@cache
-def engine_of(name: str) -> str:
-    """Class of an engine by its name and version; "other-any" when none is known."""
-    for pattern, engine in _ENGINES:
-        if re.search(pattern, name, 0 if "vLLM" in pattern else re.IGNORECASE):
-            return engine
-    return "other-any"
-
 
 # Pattern of a GPU's name in a source, and its entry in the catalogue.
 _SKUS: tuple[tuple[str, str], ...] = (

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +25,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.calibrate.serving_classes import cache_of, generation_of, kind_of, precision_of
 from engine.catalogue import Accelerator
 from engine.errors import DataError, InputError
 from engine.estimate.estimate import Estimate
@@ -381,7 +381,7 @@ def efficiencies_of(
 ) -> Efficiencies:
     """Shipped efficiencies of a class: base values times the factors of each effect.
 
-    generation, precision, kind, cached : as the functions below name them; engine : family-era
+    generation, precision, kind, cached : as `serving_classes` names them; engine : family-era
     """
     effects = (
         f"kind.{kind}", f"cache.{engine}.{cached}", f"pair.{generation}.{engine}",
@@ -393,16 +393,6 @@ def efficiencies_of(
         factors = (values.get(f"{knob}.{e}", 1.0) for e in effects)
         found[knob] = math.prod(factors, start=values[knob])
     return Efficiencies(**found)
-
-
-def cache_of(kv_bytes: float) -> str:
-    """Class of a cache's precision: "8" or "16"."""
-    return "8" if kv_bytes < 1.5 else "16"
-
-
-def kind_of(latent_cache: bool, experts: float) -> str:
-    """Class of a network: "mla" (compressed cache), "moe" or "dense"."""
-    return "mla" if latent_cache else "moe" if experts > 1 else "dense"
 
 
 @cache
@@ -428,33 +418,17 @@ def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
     return Calibration(values)
 
 
-_GENERATIONS: tuple[tuple[str, str], ...] = (
-    (r"rtx.?pro.?6000|50[789]0", "blackwell-pcie"),
-    (r"g?b[123]00|gb[23]00", "blackwell"),
-    (r"rubin|vr200", "rubin"),
-    (r"gh200|h[12]00|h800|h20\b", "hopper"),
-    (r"l40|\bl4\b|40[5-9]0|\b[456]000.?ada|rtx-?.?[456]000.?ada", "ada"),
-    (r"a100|a800|\ba30\b|\ba2\b|\ba10g?\b|a40\b|a6000|30[5-9]0", "ampere"),
-    (r"mi300|mi325", "cdna3"), (r"mi35\d", "cdna4"), (r"mi250|mi210", "cdna2"),
-    (r"gaudi.?2", "gaudi2"), (r"gaudi.?3", "gaudi3"), (r"\bt4\b|v100", "volta"), (r"tpu", "tpu"),
-    (r"trainium|trn", "trainium"), (r"\bm[1-4]\b.*(max|ultra|core)", "apple"),
-    (r"max.?1550|pvc", "pvc"),
-)  # fmt: skip
-
-
-@cache
-def generation_of(name: str) -> str:
-    """Class of hardware of a GPU by its name; "other" when none is known."""
-    text = name.lower()
-    for pattern, generation in _GENERATIONS:
-        if re.search(pattern, text):
-            return generation
-    return "other"
-
-
-def precision_of(weight_bits: float) -> str:
-    """Class of a weights' precision: "4", "8" or "16"."""
-    return "4" if weight_bits <= 4.6 else "8" if weight_bits <= 8.6 else "16"
+def replica_of(
+    shape: ModelShape, accelerator: Accelerator, n_gpus: int, pp: int, attention_dp: bool,
+    weight_bits: float, kv_bytes: float, engine: str,
+) -> tuple[Network, Hardware, Plan, Efficiencies]:  # fmt: skip
+    """Inputs of the formulae for a replica; weights that come quantised keep their bits."""
+    bits = shape.quantized_bits or weight_bits
+    kind = kind_of(shape.attention == "mla", float(shape.experts))
+    generation = generation_of(accelerator.sku)
+    eff = efficiencies_of(generation, engine, precision_of(bits), kind, cache_of(kv_bytes))
+    plan = Plan(float(n_gpus), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
+    return network_of(shape), hardware_of(accelerator, bits), plan, eff
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,11 +501,9 @@ def serving_capacity(
     check("length_cv", length_cv, least=0.0)
 
     cal, generation = shipped_calibration(), generation_of(accelerator.sku)
-    bits = shape.quantized_bits or weight_bits
-    kind = kind_of(shape.attention == "mla", float(shape.experts))
-    eff = efficiencies_of(generation, engine, precision_of(bits), kind, cache_of(kv_bytes))
-    net, hw = network_of(shape), hardware_of(accelerator, bits)
-    plan = Plan(float(n_gpus), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
+    net, hw, plan, eff = replica_of(
+        shape, accelerator, n_gpus, pp, attention_dp, weight_bits, kv_bytes, engine
+    )
     width = cal.half_width("itl_closed", generation, engine)
     z = np.array([0.0, Z80, -Z80]) if draws is None else np.atleast_1d(check("draws", draws))
 
@@ -544,7 +516,9 @@ def serving_capacity(
     room = np.minimum(slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * pp)
     most = float(np.min(room))
     fits = most >= 1.0
-    batch = np.minimum(_LOADS * pp, np.maximum(room, 0.02))
+    # As many on average as leave room 19 times in 20: numbers under way vary like Poisson's.
+    held = room + 1.35 - 1.64 * np.sqrt(np.maximum(room, 0.0) + 0.67)
+    batch = np.minimum(_LOADS * pp, np.maximum(held, 0.02))
     step = slow * decode_seconds(net, hw, plan, eff, batch, prompt + answer / 2.0)
     own = prompt * (1.0 - prefix_hit)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)

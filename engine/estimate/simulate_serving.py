@@ -4,7 +4,8 @@ Requests come at random (Poisson) with log-normal lengths. Every iteration decod
 each answer under way and takes in up to a chunk of the prompts that wait, first come first served.
 Iterations between two events are skipped over, so time goes with requests and not with tokens.
 
-Knows nothing of hardware: steps and prefill come as seconds. Times in seconds.
+`simulate_serving` takes steps and prefill as seconds; `simulate_replica` takes them from the
+calibrated model of `engine.estimate.serving`. Times in seconds.
 """
 
 from __future__ import annotations
@@ -12,17 +13,29 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
 
+from engine.catalogue import Accelerator
 from engine.errors import InputError
 from engine.estimate.queueing import Array, check
+from engine.estimate.serving import (
+    CHUNK_TOKENS,
+    DEFAULT_ENGINE,
+    LENGTH_CV,
+    MAX_SEQUENCES,
+    USABLE_MEMORY,
+    decode_seconds,
+    prefill_seconds,
+    replica_of,
+    slots,
+)
+from engine.estimate.shape import ModelShape
 
 # Requests at the start that are not counted: the replica is still filling.
 WARM_UP = 0.1
-CHUNK_TOKENS = 2048
 MOST_REQUESTS = 1_000_000
 # Iterations after which a replica that falls ever further behind is given up.
 MOST_EVENTS_PER_REQUEST = 400
@@ -107,6 +120,51 @@ def simulate_serving(
         float(np.quantile(per_token, 0.95)) if len(per_token) else math.nan,
         area / float(np.max(last)),
         bool(np.mean(late) > 1.25 * np.mean(before) + 3.0 * float(steps[1])),
+    )
+
+
+def simulate_replica(
+    shape: ModelShape, accelerator: Accelerator, n_gpus: int, input_tokens: float,
+    output_tokens: float, *, rate: float, weight_bits: float = 16.0, kv_bytes: float = 2.0,
+    pp: int = 1, attention_dp: bool = False, engine: str = DEFAULT_ENGINE,
+    length_cv: float = LENGTH_CV, requests: int = 20_000, seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Simulated:  # fmt: skip
+    """Simulate the replica that `serving_capacity` sizes, at a rate of requests per second.
+
+    Raises
+    ------
+    InputError : with the field's name; where the model or one request does not fit
+    """
+    check("input_tokens", input_tokens, least=1.0)
+    check("output_tokens", output_tokens, least=1.0)
+    net, hw, plan, eff = replica_of(
+        shape, accelerator, n_gpus, pp, attention_dp, weight_bits, kv_bytes, engine
+    )
+    room = float(slots(net, hw, plan, eff, input_tokens + output_tokens, USABLE_MEMORY))
+    if room < 1.0:
+        raise InputError(
+            f"{shape.name or 'the model'} and one request do not fit on {n_gpus} GPUs",
+            where="n_gpus", right="more GPUs, fewer bits a weight or a shorter prompt",
+        )  # fmt: skip
+    most = int(min(room, MAX_SEQUENCES * pp))
+    context = input_tokens + output_tokens / 2.0
+    steps = decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context)
+    together = max(2.0 * CHUNK_TOKENS / input_tokens, 1.0)
+    shared = float(prefill_seconds(net, hw, plan, eff, together, input_tokens)) / together
+    alone = float(prefill_seconds(net, hw, plan, eff, 1.0, input_tokens))
+    seen = simulate_serving(
+        rate, np.asarray(steps), shared / input_tokens, prompt=input_tokens, answer=output_tokens,
+        cv=length_cv, max_batch=most, requests=requests, seed=seed, progress=progress,
+    )  # fmt: skip
+    # What a lone prompt pays beyond its share passes beside the work on others.
+    more = max(alone - shared, 0.0)
+    return replace(
+        seen,
+        ttft_mean_s=seen.ttft_mean_s + more,
+        ttft_p50_s=seen.ttft_p50_s + more,
+        ttft_p95_s=seen.ttft_p95_s + more,
+        ttft_p99_s=seen.ttft_p99_s + more,
     )
 
 

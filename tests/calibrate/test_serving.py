@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from engine.calibrate.backtest_serving import FIGURES, backtest_serving
 from engine.calibrate.serving import half_width, shipped_fit
+from engine.calibrate.serving_classes import engine_of
 from engine.calibrate.serving_fit import fit
 from engine.calibrate.serving_protocols import predict
-from engine.calibrate.serving_rows import NEEDED, engine_of, hardware_of_name, read, table_of
+from engine.calibrate.serving_rows import NEEDED, hardware_of_name, read, table_of
 from engine.errors import ImportFileError
 
 # Runs as their publishers state them: TensorRT-LLM static batch, and NIM with 100 users.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.calibrate.serving_classes import generation_of, precision_of
 from engine.catalogue import load_catalogue
 from engine.errors import DataError, InputError
 from engine.estimate.model_shape import shape_from_size
@@ -21,11 +22,9 @@ from engine.estimate.serving import (
     decode_seconds,
     efficiencies_of,
     experts_touched,
-    generation_of,
     hardware_of,
     memory_bytes,
     network_of,
-    precision_of,
     prefill_seconds,
     serving_capacity,
     shipped_calibration,
