@@ -142,26 +142,61 @@ def bamba(config: Config) -> ModelShape:
     return _finished(config, total, 0, pattern, mixer.state_bytes, tied=False)
 
 
+def falcon_h1(config: Config) -> ModelShape:
+    """Falcon-H1: attention and Mamba-2 side by side in every layer, then a gated MLP."""
+    base = outline(config)
+    hidden, layers, ffn = base.hidden, base.layers, config.whole("ffn", 14_336)
+    inner = config.whole("mamba_d_ssm", hidden * config.whole("mamba_expand", 2))
+    mixer = mamba2_mixer(
+        config, inner=inner, heads=config.whole("mamba_n_heads", 128),
+        state=config.whole("mamba_d_state", 256), groups=config.whole("mamba_n_groups", 1),
+        kernel=config.whole("mamba_d_conv", 4), bias=False,
+        conv_bias=config.flag("mamba_conv_bias", True),
+    )  # fmt: skip
+    state, groups = config.whole("mamba_d_state", 256), config.whole("mamba_n_groups", 1)
+    each = mixer.params + 2 * hidden + 3 * hidden * ffn
+    each -= 0 if config.flag("mamba_rms_norm") else inner  # its norm is a choice here
+    if config.flag("mamba_proj_bias"):
+        each += 2 * inner + 2 * groups * state + config.whole("mamba_n_heads", 128)
+    each += hidden if config.flag("projectors_bias") else 0
+    each += 2 * ffn + hidden if config.flag("mlp_bias") else 0
+    each += _attention(config, base, config.flag("attention_bias"))
+    found = _finished(config, layers * each, 0, "M" * layers, mixer.state_bytes, tied=False)
+    return replace(found, kv_layers=layers)
+
+
 def lfm2(config: Config) -> ModelShape:
     """LFM2: short convolutions, attention in some layers, an MLP whose width is rounded."""
-    base = outline(config)
-    hidden = base.hidden
-    pattern = letters(config, base.layers, "*")
     ffn = config.whole("block_ff_dim", config.whole("ffn", 12_288))
     if config.flag("block_auto_adjust_ff_dim", True):
         ffn = int(2 * ffn / 3)
-        factor, step = config.raw.get("block_ffn_dim_multiplier"), config.whole(
-            "block_multiple_of", 256)  # fmt: skip
+        factor = config.raw.get("block_ffn_dim_multiplier", 1.0)
+        step = config.whole("block_multiple_of", 256)
         if isinstance(factor, int | float) and 0 < factor < 1000:
             ffn = step * -(-int(factor * ffn) // step)
+    return _convolutional(config, ffn, 0)
+
+
+def lfm2_moe(config: Config) -> ModelShape:
+    """LFM2 with experts in all layers but the first few."""
+    return _convolutional(config, config.whole("ffn", 7168), config.whole("experts", 32))
+
+
+def _convolutional(config: Config, ffn: int, experts: int) -> ModelShape:
+    base = outline(config)
+    hidden, layers = base.hidden, base.layers
+    pattern = letters(config, layers, "*")
     kernel = config.whole("conv_L_cache", 3)
     conv = hidden * kernel + 4 * hidden * hidden + (5 * hidden if config.flag("conv_bias") else 0)
     attention = _attention(config, base, bias=False) + 2 * base.head_dim
-    total = pattern.count("M") * conv + pattern.count("*") * attention
-    total += base.layers * (3 * hidden * ffn + 2 * hidden)
-    tied = Config({**config.raw, "tie_word_embeddings": config.raw.get(
-        "tie_embedding", config.raw.get("tie_word_embeddings"))}, config.name)  # fmt: skip
-    return _finished(tied, total, 0, pattern, float(hidden * kernel * BF16), tied=True, ffn=ffn)
+    total = pattern.count("M") * conv + pattern.count("*") * attention + 2 * layers * hidden
+    dense = min(config.whole("num_dense_layers", 2, least=0), layers) if experts else layers
+    routed = (layers - dense) * 3 * hidden * config.whole("expert_ffn", ffn) * experts
+    total += dense * 3 * hidden * ffn + (layers - dense) * hidden * experts + routed
+    stated = config.raw.get("tie_embedding", config.raw.get("tie_word_embeddings"))
+    tied = Config({**config.raw, "tie_word_embeddings": stated}, config.name)
+    return _finished(tied, total, routed, pattern, float(hidden * kernel * BF16), tied=True,
+                     ffn=ffn, dense_layers=dense if experts else 0)  # fmt: skip
 
 
 def nemotron_h(config: Config) -> ModelShape:
@@ -212,6 +247,8 @@ READERS: dict[str, Callable[[Config], ModelShape]] = {
     "mamba2": mamba2,
     "granitemoehybrid": granite_hybrid,
     "bamba": bamba,
+    "falcon_h1": falcon_h1,
     "lfm2": lfm2,
+    "lfm2_moe": lfm2_moe,
     "nemotron_h": nemotron_h,
 }

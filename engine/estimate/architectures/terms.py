@@ -180,8 +180,9 @@ def count(formula: Formula, config: Config) -> Count:
         else:
             roles[role] = reader.total(_parsed(written))
     for key, value in formula.guards.items():
-        if reader.text(key) != value:
-            missing = missing or f"{key} is {reader.text(key)}, which is not counted"
+        found = reader.text(key)
+        if found not in ("", value):
+            missing = missing or f"{key} is {found[:60]}, which is not counted"
     return Count(roles, missing)
 
 
@@ -217,10 +218,9 @@ class Reader:
         return self.found[key]
 
     def text(self, key: str) -> str:
-        """A key's value as the table writes it: a whole number or a word."""
+        """A key's value as the table writes it, empty where neither file nor table states it."""
         value = self._stated(key)
-        return self.defaults.get(key, "") if value is None else str(
-            int(value) if isinstance(value, bool) else value)  # fmt: skip
+        return self.defaults.get(key, "") if value is None else _written(value)
 
     def nested_type(self, part: str) -> str:
         """The model type of a part, if the file states one."""
@@ -242,6 +242,12 @@ class Reader:
             seeing = {str(i) for i in (listed if isinstance(listed, list) else CROSS)}
             depth = self.value(f"{prefix}num_hidden_layers")
             return sum(1 for i in seeing if i.isdigit() and len(i) < 9 and int(i) < depth)
+        if last == "interleaved":
+            listed = self._stated(f"{prefix}moe_layers")
+            if isinstance(listed, list):
+                return len(listed)
+            step = self._stated(f"{prefix}interleave_moe_layer_step")
+            return self.value(f"{prefix}num_hidden_layers") // (step if _size(step) else 1)
         if last == "reprojected":
             width = self.value(f"{prefix}word_embed_proj_dim")
             return int(width != self.value(f"{prefix}hidden_size"))
@@ -340,6 +346,17 @@ class Reader:
         """The error for a value that can't be counted with."""
         return ImportFileError(f"{key} is {str(value)[:40]!r}", where=self.config.name,
                                right="a whole number")  # fmt: skip
+
+
+def _size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_written, value[:99])) + "]"
+    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+    return str(int(value) if whole else value)
 
 
 def layer_kinds(stated: Any, usual: Mapping[str, str], prefix: str, layers: int) -> list[str]:
