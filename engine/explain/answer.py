@@ -20,6 +20,7 @@ from engine.assessment import (
 )
 from engine.decide.evaluation import Context
 from engine.decide.findings import Findings, count, duration, money, usd_per_point
+from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
@@ -494,7 +495,9 @@ def _stated_utilization(context: Context, best: Option, busy_usd: float) -> floa
 
 
 def _price_ratio(f: Findings) -> float:
-    """Price of the GPU considered over that of a 96-vCPU server."""
-    gpus = [e.spec.gpu for e in f.evaluations if e.spec.gpu is not None]
-    unit = f.evaluations[f.best].spec.gpu or (gpus[0] if gpus else f.context.reference)
-    return unit.on_demand_usd_per_hour() / (f.context.cpu_usd_per_vcpu_hour * 96)
+    """Price of the GPU to which the speed-up refers over that of a 96-vCPU server.
+
+    The recommended GPU's own price beside the reference's speed would make any slow GPU a bargain.
+    """
+    server = f.context.cpu_usd_per_vcpu_hour * likely("reference_cpu_vcpu")
+    return f.context.reference.on_demand_usd_per_hour() / server

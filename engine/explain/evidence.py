@@ -204,7 +204,7 @@ def _seventy_percent(c: Case, mark: float | None) -> Saying:
     says = "gpu" if p >= mark else "cpu"
     if c.price_ratio <= 1:
         text = (
-            f"the GPU considered costs no more than a 96-vCPU server ({c.price_ratio:.1f} times), "
+            f"the reference GPU costs no more than a 96-vCPU server ({c.price_ratio:.1f} times), "
             "so any parallel part pays"
         )
     elif star >= 1:

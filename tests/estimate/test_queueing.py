@@ -166,8 +166,9 @@ def test_sharing_against_event_simulation() -> None:
         for load in (0.3, 0.6, 0.85):
             rate = load * full
             found = processor_sharing(rate, answer, a, b, prompt * c, prompt=prompt, cv=0.8)
+            steps = a + b * np.arange(513, dtype=np.float64)
             seen = simulate_serving(
-                rate, a + b * np.arange(513), c, prompt=prompt, answer=answer, max_batch=512,
+                rate, steps, c, prompt=prompt, answer=answer, max_batch=512,
                 requests=8_000, seed=1,
             )  # fmt: skip
             per_token.append(abs(float(found.tpot_s) / seen.tpot_mean_s - 1))

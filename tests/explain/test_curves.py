@@ -174,6 +174,18 @@ def test_the_articles_seventy_percent() -> None:
     assert min(c for p, c in picture.points if p < 0.68) > 1
 
 
+@pytest.mark.parametrize("name", ["fraud-detection", "recommender-1tb", "route-optimization"])
+def test_page_and_recommendation_tell_the_same_price_ratio(name: str) -> None:
+    # The speed-up refers to the reference GPU, whichever is recommended; so must the price.
+    workload = example(name).workload
+    answer = assess_point(workload, today=TODAY)
+    ratio = curves.price_ratio(workload, TODAY)
+    assert "H100" in ratio.gpu
+    told = [r.why for r in answer.rules if "reference GPU" in r.why or "times the price" in r.why]
+    assert told
+    assert all(f"{ratio.ratio:.1f} times" in why for why in told)
+
+
 def test_io_moves_the_crossover() -> None:
     # r = 2, s = 10, b = 0.25: p = (0.5/0.9)/0.75 = 0.741.
     w = Workload(kind=Kind.etl, gpu_speedup=10, time_shares=(75, 0, 0, 0, 25, 0))
