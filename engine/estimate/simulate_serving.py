@@ -15,8 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.catalogue import Accelerator
 from engine.errors import InputError
@@ -40,6 +42,9 @@ MOST_REQUESTS = 1_000_000
 # Iterations after which a replica that falls ever further behind is given up.
 MOST_EVENTS_PER_REQUEST = 400
 
+# Seconds of a step by the number of sequences in the batch: a table from 0 on, or a function.
+Steps = NDArray[np.floating[Any]] | Callable[[Array], Array]
+
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
@@ -61,7 +66,7 @@ class Simulated:
 
 
 def simulate_serving(
-    rate: float, step_s: Array | Callable[[Array], Array], prefill_s_per_token: float, *,
+    rate: float, step_s: Steps, prefill_s_per_token: float, *,
     prompt: float, answer: float, cv: float = 0.8, max_batch: int = 1024,
     prefill_s_per_request: float = 0.0, chunk: int = CHUNK_TOKENS, requests: int = 20_000,
     seed: int = 0, progress: Callable[[float], None] | None = None,
