@@ -30,6 +30,19 @@ LARGEST_BYTES = 5_000_000
 MOST_PARAMS = 1e15
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 ADVICE = "the config.json that lies beside the model's weights"
+SIZES = "the config.json that lies beside it"
+# Files that lie beside a config.json, by a key that only they have.
+LOOKALIKES = (
+    ({"weight_map"}, "is the index of the weights, it states no widths", SIZES),
+    ({"tokenizer_class", "added_tokens_decoder"}, "describes a tokenizer, not a model", SIZES),
+    ({"image_processor_type", "processor_class"}, "describes a preprocessor, not a model", SIZES),
+    ({"zero_optimization"}, "describes a training engine, not a model", SIZES),
+    (
+        {"bos_token_id", "eos_token_id", "max_new_tokens", "do_sample"},
+        "is a generation_config.json: it states no sizes",
+        ADVICE,
+    ),
+)
 
 
 def shape_from_text(text: bytes | str, name: str = "") -> ModelShape:
@@ -56,7 +69,7 @@ def shape_from_config(data: Any, name: str = "") -> ModelShape:
     if not isinstance(data, dict):
         raise _error("is no configuration", name, ADVICE)
     _refuse_lookalikes(data, name)
-    config = Config(_unified(data), name)
+    config = Config(_unified(data, name), name)
     shape = _counted(config)
     if shape.kind == "encoder" and config.model_type:
         shape = replace(shape, kv_layers=0)  # it reads a text once and keeps nothing
@@ -113,37 +126,56 @@ def _refuse_lookalikes(data: dict[str, Any], name: str) -> None:
     if "peft_type" in data or "lora_alpha" in data:
         base = str(data.get("base_model_name_or_path") or "the base model")[:80]
         raise _error("describes an adapter, not a model", name, f"the config.json of {base}")
-    if {"bos_token_id", "eos_token_id", "max_new_tokens", "do_sample"} & data.keys() and not (
-        {"model_type", "architectures", "dim", "text_config"} & data.keys()
-        or any(key in data for names in ALIASES.values() for key in names)
+    pipeline = str(data.get("_class_name") or "")
+    if pipeline.endswith("Pipeline"):
+        raise _error("lists the parts of an image pipeline", name, "the config.json of its unet")
+    if pipeline and pipeline != "UNet2DConditionModel":
+        raise _error(f"describes a {pipeline[:60]}, which is not known here", name,
+                     "give the number of parameters instead")  # fmt: skip
+    if {"model_type", "architectures", "dim", "text_config"} & data.keys() or any(
+        key in data for names in ALIASES.values() for key in names
     ):
-        raise _error("is a generation_config.json: it states no sizes", name, ADVICE)
+        return
+    for keys, wrong, right in LOOKALIKES:
+        if keys & data.keys():
+            raise _error(wrong, name, right)
 
 
-def _unified(data: dict[str, Any]) -> dict[str, Any]:
+def _unified(data: dict[str, Any], name: str) -> dict[str, Any]:
     """Native names of Meta's params.json and DeepSeek's own code as the usual ones."""
     if "dim" in data and "n_layers" in data and not {"hidden_size", "model_type"} & data.keys():
         if "kv_lora_rank" in data or "n_routed_experts" in data:
             return _deepseek_native(data)
-        return _meta_params(data)
+        return _meta_params(data, name)
     return data
 
 
-def _meta_params(data: dict[str, Any]) -> dict[str, Any]:
-    dim = int(data["dim"])
+def _meta_params(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """Meta's and Mistral's own names; Meta's give the MLP's width by a rule, Mistral's as it is."""
+    native = Config(data, name)
+    dim = native.whole("dim")
+    heads = native.whole("n_heads")
     ffn = int(8 * dim / 3)
-    if data.get("ffn_dim_multiplier"):
-        ffn = int(ffn * float(data["ffn_dim_multiplier"]))
-    multiple = int(data.get("multiple_of") or 256)
+    factor = data.get("ffn_dim_multiplier")
+    if isinstance(factor, int | float) and 0 < factor < 1000:
+        ffn = int(ffn * float(factor))
+    multiple = native.whole("multiple_of", 256)
+    wide = native.whole("hidden_dim", multiple * math.ceil(ffn / multiple))
     vocab = data.get("vocab_size")
-    return {
+    moe = data.get("moe")
+    found: dict[str, Any] = {
         "model_type": "llama", "hidden_size": dim, "num_hidden_layers": data["n_layers"],
-        "num_attention_heads": data["n_heads"],
-        "num_key_value_heads": data.get("n_kv_heads") or data["n_heads"],
-        "intermediate_size": multiple * math.ceil(ffn / multiple),
+        "num_attention_heads": heads,
+        "num_key_value_heads": native.whole("n_kv_heads", heads), "intermediate_size": wide,
         "vocab_size": vocab if isinstance(vocab, int) and vocab > 0 else 32_000,
-        "tie_word_embeddings": False,
+        "tie_word_embeddings": bool(data.get("tied_embeddings", False)),
     }  # fmt: skip
+    if native.has("head_dim"):
+        found["head_dim"] = data["head_dim"]
+    if isinstance(moe, dict) and moe:
+        found |= {"model_type": "mixtral", "num_local_experts": moe.get("num_experts"),
+                  "num_experts_per_tok": moe.get("num_experts_per_tok")}  # fmt: skip
+    return found
 
 
 def _deepseek_native(data: dict[str, Any]) -> dict[str, Any]:
@@ -207,6 +239,34 @@ def _outlined(config: Config) -> ModelShape:
     return outline(config)
 
 
+def _around(config: Config, inner: dict[str, Any]) -> ModelShape | None:
+    """An unknown whole around a text part that is known: the text exactly, the tower roughly."""
+    kind = str(inner.get("model_type") or "")
+    if (
+        kind in SPECS
+        or kind in other.READERS
+        or kind == config.model_type
+        or not (kind in special.READERS or kind in hybrid.READERS or terms.formula_of({}, kind))
+    ):
+        return None
+    text = dict(inner)
+    for key in ("tie_word_embeddings", "quantization_config", "vocab_size"):
+        if config.has(key) and text.get(key) is None:
+            text[key] = config.raw[key]
+    text.pop("architectures", None)
+    base = _counted(Config(text, config.name, nested=True))
+    tower = config.raw.get("vision_config")
+    extra, why = 0, "parts beside the text are not counted"
+    if isinstance(tower, dict):
+        extra, why = other.tower_like_vit(Config(tower, config.name, nested=True))
+    return replace(
+        base, total_params=base.total_params + extra, active_params=base.active_params + extra,
+        exact=False, why_approximate=base.why_approximate or why,
+        kind="vision-language" if isinstance(tower, dict) else base.kind,
+        name=str(config.raw.get("_name_or_path") or config.model_type)[:80],
+    )  # fmt: skip
+
+
 def _by_hand(config: Config) -> ModelShape:
     """Dispatch by the kind of model; unknown ones are read like Llama, and it is said."""
     kind = config.model_type
@@ -218,7 +278,7 @@ def _by_hand(config: Config) -> ModelShape:
     for key in NESTED:
         inner = config.raw.get(key)
         if isinstance(inner, dict):
-            return other.vision_language(config, inner, key)
+            return _around(config, inner) or other.vision_language(config, inner, key)
     if kind in SPECS:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
     why = f"the architecture {kind or 'of this file'!r} is not known here: it is read like Llama"

@@ -48,6 +48,11 @@ def sizes(config: Config) -> Sizes:
             f"{heads} heads can't share {kv} key-value heads", where=config.name,
             right="a number of heads that the key-value heads divide",
         )  # fmt: skip
+    if not config.has("head_dim") and hidden > heads and hidden % heads:
+        raise ImportFileError(
+            f"{heads} heads don't divide the hidden size of {hidden}", where=config.name,
+            right="a hidden size that the heads divide, or a head_dim",
+        )  # fmt: skip
     head_dim = config.whole("head_dim", 0, least=1) if config.has("head_dim") else hidden // heads
     if head_dim < 1:
         raise ImportFileError(

@@ -294,7 +294,7 @@ def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> Model
             width = Config(tower, config.name).whole("hidden", 1024)
             extra += width * base.hidden + base.hidden + base.hidden * base.hidden + base.hidden
         else:
-            missing = "the image tower is not counted"
+            extra, missing = tower_like_vit(Config(tower, config.name, nested=True))
     why = missing or ("" if known else f"the text part {kind!r} is read like Llama")
     return replace(
         base, total_params=base.total_params + extra, active_params=base.active_params + extra,
@@ -302,6 +302,19 @@ def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> Model
         kind="vision-language" if isinstance(tower, Mapping) else base.kind,
         name=str(config.raw.get("_name_or_path") or config.model_type)[:80],
     )  # fmt: skip
+
+
+def tower_like_vit(tower: Config) -> tuple[int, str]:
+    """An image tower of an unknown kind: its layers as a ViT has them, and words that say so."""
+    hidden = tower.stated("hidden") or tower.stated("embed_dim")
+    layers = tower.stated("layers") or tower.stated("depth")
+    if hidden is None or layers is None:
+        return 0, "the image tower is not counted"
+    name = hidden[0]
+    wide, deep = tower.whole(name), tower.whole(layers[0])
+    return deep * _encoder_layer(wide, tower.whole("ffn", 4 * wide)), (
+        "the image tower is counted like a ViT, without what joins it to the text"
+    )
 
 
 def _clip_tower(tower: Config) -> int:

@@ -102,17 +102,33 @@ class Config:
 
 
 def _bits(block: Mapping[str, Any]) -> float | None:
-    for key in ("bits", "num_bits", "w_bit", "weight_bits"):
-        value = block.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return float(value)
-    if block.get("load_in_4bit"):
-        return 4.0
-    if block.get("load_in_8bit"):
+    if block.get("load_in_8bit") is True:
         return 8.0
+    if block.get("load_in_4bit") is True:
+        return 4.0
+    stated = _stated_bits(block, 0)
+    if stated is not None:
+        return stated
     text = str(block).lower()
-    for word, bits in (("fp4", 4.0), ("nf4", 4.0), ("mxfp4", 4.0), ("fp8", 8.0), ("int8", 8.0),
-                       ("int4", 4.0)):  # fmt: skip
+    for word, bits in (("fp4", 4.0), ("nf4", 4.0), ("fp8", 8.0), ("float8", 8.0), ("int8", 8.0),
+                       ("int4", 4.0), ("w4a", 4.0), ("w8a", 8.0), ("float-quantized", 8.0),
+                       ("pack-quantized", 4.0)):  # fmt: skip
         if word in text:
             return bits
+    return None
+
+
+def _stated_bits(block: Mapping[str, Any], depth: int) -> float | None:
+    """Bits of the weights as a number, in the block itself or in its groups."""
+    for key in ("bits", "num_bits", "w_bit", "weight_bits", "nbits", "wbits"):
+        value = block.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 16:
+            return float(value)
+    for key, inner in block.items():
+        # Activations and caches have bits of their own, which say nothing of the weights.
+        other = any(word in str(key) for word in ("activation", "cache", "kv", "skip"))
+        if isinstance(inner, Mapping) and not other and depth < 6:
+            found = _stated_bits(inner, depth + 1)
+            if found is not None:
+                return found
     return None

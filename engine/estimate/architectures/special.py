@@ -136,6 +136,14 @@ def gemma3n_text(config: Config) -> ModelShape:
     return replace(_counted(text, total, 0), name=str(config.raw.get("model_type", "gemma3n")))
 
 
+def gemma3n(config: Config) -> ModelShape:
+    """Gemma 3n with its towers, which are other networks and are not counted; it is said."""
+    inner = config.raw.get("text_config")
+    found = gemma3n_text(Config(inner if isinstance(inner, Mapping) else {}, config.name))
+    why = "the towers for images and sound are not counted"
+    return replace(found, exact=False, why_approximate=why, kind="vision-language")
+
+
 def deepseek_v4(config: Config) -> ModelShape:
     """DeepSeek V4: compressed attention, hyper-connections, grouped low-rank output."""
     hidden, layers = config.whole("hidden"), config.whole("layers")
@@ -270,6 +278,7 @@ def _residual(before: int, after: int, temb: int) -> int:
 READERS = {
     "gemma4": gemma4,
     "gemma4_text": gemma4_text,
+    "gemma3n": gemma3n,
     "gemma3n_text": gemma3n_text,
     "deepseek_v4": deepseek_v4,
 }

@@ -29,7 +29,7 @@ RULES = ("hidden/heads", "heads", "4*hidden", "2*hidden", "hidden", "layers")
 NULLED = {"num_key_value_heads": "heads", "num_kv_heads": "heads", "head_dim": "hidden/heads"}
 # Names that owners give to an architecture which the library knows under another.
 SAME = {
-    "kimi_k2": "deepseek_v3", "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
+    "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
     "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
 }  # fmt: skip
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
