@@ -14,20 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.calibrate.serving import QUANTITIES, residuals, shipped_fit
+from engine.calibrate.serving import FIGURES, QUANTITIES, residuals, shipped_fit
 from engine.calibrate.serving_rows import Reading, Table, read_rows, table_of
 from engine.estimate.queueing import Array
 from engine.estimate.serving import shipped_calibration
-
-# Figure, the quantities it is made up of, and the protocols whose rows count for it.
-FIGURES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("itl", ("itl_static", "itl_closed")),
-    ("ttft_static", ("ttft_static",)),
-    ("ttft_closed_loop", ("ttft_closed",)),
-    ("throughput", ("rate_static", "rate_closed")),
-    ("offline_max", ("offline",)),
-    ("peak_memory", ("memory",)),
-)
 
 
 def backtest_serving(path: str | Path) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Fit the serving model to published runs, and say how far it is off on sources left out.
 
 Run `python -m engine.calibrate.serving rows.csv`: every source group is left out once, the
-residuals give the intervals, and all rows the values of `data/calibration_serving.csv`.
+residuals give the intervals, and all rows the values of `data/calibration_serving.csv`. With
+`--dry-run` nothing is written; `--by model` or `--by gpu` leaves out these instead of groups.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 from collections.abc import Sequence
@@ -28,7 +30,16 @@ QUANTITIES = (
     "itl_static", "itl_closed", "ttft_static", "ttft_closed", "rate_static", "rate_closed",
     "offline", "memory",
 )  # fmt: skip
-SMALL = 0.01  # effects below 1% are not written
+# Figure of the backtest, and the quantities it is made up of.
+FIGURES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("itl", ("itl_static", "itl_closed")),
+    ("ttft_static", ("ttft_static",)),
+    ("ttft_closed_loop", ("ttft_closed",)),
+    ("throughput", ("rate_static", "rate_closed")),
+    ("offline_max", ("offline",)),
+    ("peak_memory", ("memory",)),
+)
+SMALL = 0.02  # effects below 2% are not written
 HEADER = (
     "id", "value", "low", "high", "unit", "description", "source_groups", "as_of", "confidence",
 )  # fmt: skip
@@ -174,18 +185,31 @@ def _any(error: Array, rows: NDArray[np.bool_]) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Calibrate on a file of rows, print what was left out, and write the calibration."""
-    readings = [r for r in read_rows(Path(arguments[0])) if not r.skipped]
-    t = table_of(readings)
+    parser = argparse.ArgumentParser(prog="python -m engine.calibrate.serving")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--by", choices=("family", "model", "gpu"), default="family")
+    parser.add_argument("--dry-run", action="store_true")
+    given = parser.parse_args(arguments)
+    t = table_of([r for r in read_rows(given.file) if not r.skipped])
     full = fit(t)
-    left = leave_out(t, t.family, full)
-    for name, error in left.errors.items():
-        ape = np.abs(np.expm1(error[np.isfinite(error)]))
-        if len(ape):
-            told = f"{np.median(ape):7.1%} {np.quantile(ape, 0.9):7.1%}"
-            print(f"{name:12s} {len(ape):5d} {told}  {half_width(error, weights_of(t)):.3f}")
-    if "--dry-run" not in arguments:
+    left = leave_out(t, getattr(t, given.by), full)
+    print(f"left out by {given.by}: rows, median and 90th percentile of errors, of each class")
+    for name, parts in FIGURES:
+        errors = np.concatenate([left.errors[p] for p in parts])
+        families = np.tile(getattr(t, given.by), len(parts))
+        _tell(name, errors)
+        for value in sorted(set(families[np.isfinite(errors)].tolist())):
+            _tell(f"  {value}", errors[families == value])
+    if not given.dry_run and given.by == "family":
         write(CALIBRATION, t, full, left, date.today().isoformat())
     return 0
+
+
+def _tell(name: str, errors: Array) -> None:
+    ape = np.abs(np.expm1(errors[np.isfinite(errors)]))
+    if len(ape):
+        told = f"{np.median(ape):7.1%} {np.quantile(ape, 0.9):7.1%}"
+        print(f"{name:40s} {len(ape):5d} {told}")
 
 
 if __name__ == "__main__":

@@ -122,6 +122,9 @@ def _read(cells: Cells) -> Reading:
         return Reading("no protocol")
     if protocol not in PROTOCOLS:
         return Reading(f"protocol {protocol} is outside this model")
+    quality = _text(cells, "quality")
+    if quality and quality != "ok":
+        return Reading(f"quality: {quality[:40]}")
     size = number(cells, "params_b")
     if not size > 0:
         return Reading("no language model: parameters are not stated")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.calibrate.backtest_serving import FIGURES, backtest_serving
-from engine.calibrate.serving import half_width, shipped_fit
+from engine.calibrate.backtest_serving import backtest_serving
+from engine.calibrate.serving import FIGURES, half_width, shipped_fit
 from engine.calibrate.serving_classes import engine_of
 from engine.calibrate.serving_fit import fit
 from engine.calibrate.serving_protocols import predict
