@@ -9,6 +9,7 @@ from engine.errors import ImportFileError
 from engine.estimate.architectures.outline import windowed
 from engine.estimate.architectures.reading import Config
 from engine.estimate.architectures.specs import Spec
+from engine.estimate.architectures.terms import defaults
 from engine.estimate.shape import AttentionKind, ModelShape
 
 
@@ -48,12 +49,18 @@ def sizes(config: Config) -> Sizes:
             f"{heads} heads can't share {kv} key-value heads", where=config.name,
             right="a number of heads that the key-value heads divide",
         )  # fmt: skip
-    if not config.has("head_dim") and hidden > heads and hidden % heads:
+    usual = defaults().get(kind, {}).get("head_dim", "")
+    if config.has("head_dim"):
+        head_dim = config.whole("head_dim")
+    elif "head_dim" not in config.raw and usual.isdigit():
+        head_dim = int(usual)  # the library's own, where it does not follow from the others
+    elif hidden > heads and hidden % heads and kind != "glm4_moe":
         raise ImportFileError(
             f"{heads} heads don't divide the hidden size of {hidden}", where=config.name,
             right="a hidden size that the heads divide, or a head_dim",
         )  # fmt: skip
-    head_dim = config.whole("head_dim", 0, least=1) if config.has("head_dim") else hidden // heads
+    else:
+        head_dim = hidden // heads
     if head_dim < 1:
         raise ImportFileError(
             f"{heads} heads are more than the hidden size of {hidden}", where=config.name,

@@ -157,7 +157,9 @@ def deepseek_v4(config: Config) -> ModelShape:
     ways = (2 + mult) * mult
     each = heads + q_rank * (hidden + 1 + heads * width) + width * (hidden + 1)
     each += o_rank * heads * width + hidden * groups * o_rank
-    each += count * hidden + config.whole("n_shared_experts", 1, least=0) * one + count * one
+    # The library builds one shared expert, whatever number the file states.
+    each += count * hidden + one + count * one
+    each += 2 * expert + hidden if config.flag("mlp_bias") else 0
     each += 2 * hidden + 2 * (ways * mult * hidden + ways + 3)
     sparse, heavy = _compression(config, layers)
     total = layers * each
@@ -166,7 +168,9 @@ def deepseek_v4(config: Config) -> ModelShape:
     total += heavy[1] * (width * (heavy[0] + 2 * hidden) + width)
     total += hidden + mult * mult * hidden + mult + 1
     total += vocab * hidden * (1 if config.tied(False) else 2)
-    return _counted(config, total, layers * count * one, window_layers=0, window_tokens=0,
+    listed = isinstance(config.raw.get("compress_ratios"), list) or config.has("layer_types")
+    why = "" if listed else "it does not list its layers' kinds, a usual pattern is taken"
+    return _counted(config, total, layers * count * one, why, window_layers=0, window_tokens=0,
                     kv_layers=layers)  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures.reading import ALIASES, Config
@@ -32,6 +32,8 @@ SAME = {
     "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
     "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
 }  # fmt: skip
+# Families whose usual pattern `layer_kinds` knows.
+PERIODIC = ("gemma", "qwen3_next", "qwen3_5", "shieldgemma2", "t5gemma")
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
@@ -179,6 +181,8 @@ def count(formula: Formula, config: Config) -> Count:
             missing = missing or nested.missing
         else:
             roles[role] = reader.total(_parsed(written))
+    if reader.unlisted:
+        missing = missing or f"it does not list its {reader.unlisted}, a usual pattern is taken"
     for key, value in formula.guards.items():
         found = reader.text(key)
         if found not in ("", value):
@@ -194,6 +198,7 @@ class Reader:
         self.config = config
         self.defaults = defaults().get(formula.model_type, {})
         self.found: dict[str, int] = {}
+        self.unlisted = ""  # a list of layers' kinds that the file would have to state
 
     def total(self, terms: tuple[Monomial, ...]) -> int:
         """The sum of the products."""
@@ -245,7 +250,8 @@ class Reader:
         if last == "interleaved":
             listed = self._stated(f"{prefix}moe_layers")
             if isinstance(listed, list):
-                return len(listed)
+                depth = self.value(f"{prefix}num_hidden_layers")
+                return sum(1 for i in listed if _whole(i) and i < depth)
             step = self._stated(f"{prefix}interleave_moe_layer_step")
             return self.value(f"{prefix}num_hidden_layers") // (step if _size(step) else 1)
         if last == "reprojected":
@@ -337,10 +343,24 @@ class Reader:
         """How many layers are of a kind, as listed or by the interval that the file states."""
         name, _, kind = last.partition(":")
         listed = self._stated(prefix + name)
-        if not isinstance(listed, list | tuple):
-            layers = self.value(f"{prefix}num_hidden_layers")
-            listed = layer_kinds(self._stated, self.defaults, prefix, layers)
-        return Counter(map(str, listed))[kind]
+        layers = next((self.value(prefix + k) for k in ALIASES["layers"][:4]
+                       if self._stated(prefix + k) is not None), None)  # fmt: skip
+        if isinstance(listed, list | tuple):
+            return Counter(map(str, listed[:layers]))[kind]
+        layers = self.value(f"{prefix}num_hidden_layers") if layers is None else layers
+        if name == "mlp_layer_types":
+            dense = self._stated(f"{prefix}first_k_dense_replace")
+            self.unlisted = "" if _whole(dense) else prefix + name
+            usual = self.defaults.get(f"{prefix}first_k_dense_replace", "1")
+            first = dense if _whole(dense) else int(usual) if usual.isdigit() else 1
+            first = min(max(first, 0), layers)
+            return {"dense": first, "sparse": layers - first}.get(kind, 0)
+        period = ("full_attention_interval", "sliding_window_pattern")
+        if not any(_size(self._stated(prefix + p)) for p in period) and not (
+            self.formula.model_type.startswith(PERIODIC)
+        ):
+            self.unlisted = prefix + name
+        return Counter(layer_kinds(self._stated, self.defaults, prefix, layers))[kind]
 
     def error(self, key: str, value: Any) -> ImportFileError:
         """The error for a value that can't be counted with."""
@@ -348,8 +368,12 @@ class Reader:
                                right="a whole number")  # fmt: skip
 
 
-def _size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _whole(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _size(value: Any) -> TypeGuard[int]:
+    return _whole(value) and value > 0
 
 
 def _written(value: Any) -> str:
@@ -364,6 +388,8 @@ def layer_kinds(stated: Any, usual: Mapping[str, str], prefix: str, layers: int)
     every = stated(f"{prefix}full_attention_interval") or usual.get(
         f"{prefix}full_attention_interval"
     )
+    if every is None and any(key.rpartition(".")[2].startswith("linear_num") for key in usual):
+        every = 4  # Qwen's hybrids
     if every:
         step = max(int(every), 1)
         return [
