@@ -34,6 +34,8 @@ class TrainingPlan:
     recompute : activations computed again in the backward pass; selective is attention alone
     lora_rank : rank of the adapters; read for the tasks lora and qlora
     cpu_offload : optimizer states live in the host's memory
+    master_weights : a copy of the weights in 32 bits beside those computed with; without it all
+        states have the precision's own width
     stack : whose training code; decides the bytes of gradients and buffers
     stack_year : release of that code, as a decimal year
 
@@ -61,6 +63,7 @@ class TrainingPlan:
     flash_attention: bool = True
     optimizer: Optimizer = "adam"
     cpu_offload: bool = False
+    master_weights: bool = True
     stack: Stack = "megatron"
     stack_year: float = 2026.0
 
