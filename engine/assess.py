@@ -25,6 +25,7 @@ from engine.decide.sensitivity import Turn, levers, nearest_turns
 from engine.decide.shortlist import shortlist
 from engine.decide.uncertainty import Uncertainty, Worth, open_inputs, summarize, worth_of_knowing
 from engine.explain.answer import explain
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import DEFAULT, Workload
 
 DRAWS = 4096
@@ -35,12 +36,14 @@ def assess(
     workload: Workload,
     catalogue: Catalogue | None = None,
     *,
+    settings: Settings = USUAL,
     today: date | None = None,
     draws: int = DRAWS,
 ) -> Assessment:
     """The recommendation for a workload with how sure it is and what would change it.
 
     catalogue : hardware and prices; the shipped tables when omitted
+    settings : the terms of the plan pages; those of the costs change what machines cost
     today : the day from which prices' ages are counted
     draws : quasi-random draws, a power of two; 0 for the point alone
 
@@ -49,7 +52,7 @@ def assess(
     InputError : when no hardware is on offer for the constraints at all
     """
     day = today or date.today()
-    place = setting(workload, catalogue, day)
+    place = setting(workload, catalogue, day, settings)
     evaluations, ranked = _point(place)
     best = int(ranked[:, 0].argmax())
     findings = Findings(place.context, day, evaluations, ranked[:, 0], best, place.notes)
@@ -65,10 +68,14 @@ def assess(
 
 
 def assess_point(
-    workload: Workload, catalogue: Catalogue | None = None, *, today: date | None = None
+    workload: Workload,
+    catalogue: Catalogue | None = None,
+    *,
+    settings: Settings = USUAL,
+    today: date | None = None,
 ) -> Assessment:
     """The recommendation at the point values only."""
-    return assess(workload, catalogue, today=today, draws=0)
+    return assess(workload, catalogue, settings=settings, today=today, draws=0)
 
 
 def _point(place: Setting) -> tuple[list[Evaluation], Array]:
@@ -144,7 +151,7 @@ def _choices(
         options = answers_of(field)
         for answer in options:
             told = workload.model_copy(update={field: answer})
-            tried, ranked = _point(setting(told, catalogue, day))
+            tried, ranked = _point(setting(told, catalogue, day, place.context.settings))
             winner = int(ranked[:, 0].argmax())
             same = [i for i, e in enumerate(tried) if _kind_of(e) == kind]
             stay = max((float(ranked[i, 0]) for i in same), default=float(ranked.min()))

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Literal
 
 from engine.estimate.estimate import Estimate
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
 Placement = Literal["gpu", "cpu", "hybrid"]
@@ -213,3 +214,4 @@ class Assessment:
     draws: int
     price_alternatives: tuple[PriceRef, ...] = field(default=())
     placement_probability: tuple[tuple[str, float], ...] = field(default=())
+    settings: Settings = USUAL

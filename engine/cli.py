@@ -61,16 +61,16 @@ def _guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace
 
 
 def _assess(given: argparse.Namespace) -> int:
-    from engine.workload.files import read_workload
+    from engine.workload.files import read_plan
 
     _check_target(given)
-    workload = read_workload(given.file)
+    workload, settings = read_plan(given.file)
     from engine.assess import assess
     from engine.report.link import share_link
 
     today = given.today or date.today()
-    answer = assess(workload, today=today)
-    link = share_link(workload, given.link, today) if given.link else ""
+    answer = assess(workload, settings=settings, today=today)
+    link = share_link(workload, given.link, today, settings) if given.link else ""
     _write(given, _FORMATS[given.format](answer, link))
     return OK
 
@@ -173,10 +173,11 @@ def _backtest(given: argparse.Namespace) -> int:
 
 def _link(given: argparse.Namespace) -> int:
     from engine.report.link import link, query_string
-    from engine.workload.files import read_workload
+    from engine.workload.files import read_plan
 
-    workload = read_workload(given.file)
-    _print(link(given.address, workload) if given.address else query_string(workload))
+    workload, settings = read_plan(given.file)
+    query = query_string(workload, settings=settings)
+    _print(link(given.address, workload, settings=settings) if given.address else query)
     return OK
 
 

@@ -6,22 +6,29 @@ import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.workload.examples import EXAMPLES
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 from pages.components import answer, fields, labels, shell
 
 
-def show(plan: Workload, heading: str) -> None:
+def show(plan: Workload, under: Settings, heading: str) -> None:
     """One plan: its sentence and its figures."""
     st.subheader(labels.plain(plan.name or heading.capitalize()), anchor=False)
     try:
-        found = shell.assessment(plan)
+        found = shell.assessment(plan, under)
     except ClusterFitError as error:
         st.error(labels.plain(error), icon=":material/error:")
         return
     st.markdown(labels.plain(found.sentence))
     st.caption(labels.plain(found.sureness))
     answer.figures(found, columns=2)
-    shell.link(shell.RECOMMENDATION[0], f"Open {heading}", to=plan, icon=":material/open_in_new:")
+    shell.link(
+        shell.RECOMMENDATION[0],
+        f"Open {heading}",
+        to=plan,
+        under=under,
+        icon=":material/open_in_new:",
+    )
 
 
 with shell.page("Compare", ":material/compare_arrows:", bar=False) as workload:
@@ -37,12 +44,13 @@ with shell.page("Compare", ":material/compare_arrows:", bar=False) as workload:
             persist_state="session",
             key="other_case",
         )
-    other = shell.other_plan(pasted) if pasted else EXAMPLES[case].workload
+    usual = (EXAMPLES[case].workload, USUAL)
+    other, under = shell.other_plan(pasted) if pasted else usual
     mine, theirs = st.columns(2, gap="large")
     with mine:
-        show(workload, "this plan")
+        show(workload, shell.settings(), "this plan")
     with theirs:
-        show(other, "the other plan")
+        show(other, under, "the other plan")
     st.subheader("Answers that differ", anchor=False)
     answer.table(
         [

@@ -23,6 +23,7 @@ from engine.report.link import decode_query
 from engine.report.table import to_json
 from engine.workload.examples import EXAMPLES
 from engine.workload.files import workload_from_text
+from engine.workload.settings import Settings
 from engine.workload.workload import Workload, parse
 from tests.report.sample import assessment
 
@@ -48,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The answer made by hand in place of the computed one; holds what was asked."""
     found: list[Any] = []
 
-    def assess(workload: Workload, *, today: date) -> Any:
+    def assess(workload: Workload, *, settings: Settings, today: date) -> Any:
         found.append((workload, today))
         return assessment()
 

@@ -16,6 +16,7 @@ from engine.decide.quotes import with_quotes
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
 
@@ -29,7 +30,12 @@ class Setting:
     notes: tuple[str, ...] = ()
 
 
-def setting(workload: Workload, catalogue: Catalogue | None, today: date) -> Setting:
+def setting(
+    workload: Workload,
+    catalogue: Catalogue | None,
+    today: date,
+    settings: Settings = USUAL,
+) -> Setting:
     """Resolve the inputs and list the hardware on offer for this workload.
 
     Raises
@@ -52,7 +58,13 @@ def setting(workload: Workload, catalogue: Catalogue | None, today: date) -> Set
     reference = next((u for u in gpus if u.sku == REFERENCE_GPU), gpus[0])
     per_vcpu = [u.on_demand_usd_per_hour() / u.vcpu for u in cpus if u.vcpu >= 16]
     context = Context(
-        workload, inputs, parts, catalogue, reference, float(np.median(per_vcpu or [0.05]))
+        workload,
+        inputs,
+        parts,
+        catalogue,
+        reference,
+        float(np.median(per_vcpu or [0.05])),
+        settings,
     )
     return Setting(context, gpus, cpus, notes)
 

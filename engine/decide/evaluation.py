@@ -12,6 +12,7 @@ from engine.decide.candidates import Spec, Unit
 from engine.decide.inputs import Inputs
 from engine.decide.numbers import Array, Mask
 from engine.estimate.jobs import Stage
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
 Values = dict[str, Array]
@@ -27,6 +28,7 @@ class Context:
     catalogue: Catalogue
     reference: Unit
     cpu_usd_per_vcpu_hour: float
+    settings: Settings = USUAL
 
 
 @dataclass(slots=True)

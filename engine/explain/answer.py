@@ -85,6 +85,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
+        settings=context.settings,
     )
 
 

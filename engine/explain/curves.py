@@ -977,7 +977,7 @@ def cheapest_at(ways: Sequence[WayToPay], use: float) -> tuple[str, str]:
 
 def unit_of_interest(answer: Assessment, today: date) -> Unit:
     """The hardware of the costliest stage as it is on offer; the reference GPU otherwise."""
-    return _unit(setting(answer.workload, None, today), lead_stage(answer))
+    return _unit(setting(answer.workload, None, today, answer.settings), lead_stage(answer))
 
 
 def stated_use(workload: Workload) -> tuple[float, bool]:

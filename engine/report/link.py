@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from engine.errors import InputError
+from engine.report.link_note import ECHO, LONGEST, LinkNote, echo, number_text
+from engine.report.link_terms import PAGES, decode_terms, encode_terms
 from engine.workload.answers import Certainty, Symptom
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import DEFAULT, Workload, parse
 
 VERSION = 1
 VERSION_KEY, DATE_KEY = "v", "d"
-ECHO = 80  # characters of a bad value that a note repeats
-LONGEST = 2_000  # characters of one value; longer is no answer of ours
 MOST_NOTES = 20
 
 # Shorter names, so that a plan with every field changed stays below the 1,000 characters at which
@@ -103,23 +103,15 @@ _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": 
 Given = str | Iterable[str]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkNote:
-    """What of a link could not be used, in words for a founder; `field` names it."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
-
-
 class _Unusable(ValueError):
     """A text that is not what its field holds; the message says what would be."""
 
 
-def encode(workload: Workload) -> dict[str, str]:
-    """The workload as query parameters, without percent-encoding; empty for the defaults."""
+def encode(workload: Workload, settings: Settings = USUAL) -> dict[str, str]:
+    """The workload, and the terms of the plan pages, as query parameters; empty for the defaults.
+
+    Nothing is percent-encoded yet.
+    """
     moved = [n for n in Workload.model_fields if getattr(workload, n) != getattr(DEFAULT, n)]
     changed = {
         ALIASES.get(name, name): _text(name, getattr(workload, name))
@@ -136,6 +128,7 @@ def encode(workload: Workload) -> dict[str, str]:
             changed[certainty.value] = ",".join(letters)
     if workload.weights != DEFAULT.weights:
         changed[WEIGHTS_KEY] = ",".join(map(str, workload.weights))
+    changed |= encode_terms(settings)
     return {VERSION_KEY: str(VERSION), **changed} if changed else {}
 
 
@@ -159,6 +152,8 @@ def decode(parameters: Mapping[str, Given]) -> tuple[Workload, list[LinkNote]]:
             _read_weights(text, values, notes)
         elif key in CERTAINTIES:
             _read_sure(key, text, values, notes)
+        elif key in PAGES:
+            continue
         elif key not in FIELDS:
             unknown.append(str(key))
             continue
@@ -170,14 +165,34 @@ def decode(parameters: Mapping[str, Given]) -> tuple[Workload, list[LinkNote]]:
     return _together(values, notes), _capped(notes)
 
 
+def decode_settings(parameters: Mapping[str, Given]) -> tuple[Settings, list[LinkNote]]:
+    """The terms of the plan pages that a link carries, and notes as `decode` gives them."""
+    return decode_terms({page: _first(parameters[page])[0] for page in PAGES if page in parameters})
+
+
 def decode_query(query: str) -> tuple[Workload, list[LinkNote]]:
     """The same from a whole link or a query string, percent-encoded."""
+    try:
+        return decode(_parameters(query))
+    except _Unusable as error:
+        return DEFAULT, [LinkNote("link", f"{error}; nothing is read")]
+
+
+def decode_query_settings(query: str) -> tuple[Settings, list[LinkNote]]:
+    """The terms of the plan pages in a whole link or a query string, percent-encoded."""
+    try:
+        return decode_settings(_parameters(query))
+    except _Unusable:
+        return USUAL, []  # `decode_query` says why
+
+
+def _parameters(query: str) -> dict[str, list[str]]:
+    """The parameters of a whole link or of a query string, percent-decoded."""
     text = urlsplit(query).query if "?" in query else query
     try:
-        parameters = parse_qs(text, keep_blank_values=True, max_num_fields=1_000)
+        return parse_qs(text, keep_blank_values=True, max_num_fields=1_000)
     except ValueError:
-        return DEFAULT, [LinkNote("link", "it has more than 1,000 parameters; nothing is read")]
-    return decode(parameters)
+        raise _Unusable("it has more than 1,000 parameters") from None
 
 
 def link_date(parameters: Mapping[str, Given]) -> date | None:
@@ -187,24 +202,28 @@ def link_date(parameters: Mapping[str, Given]) -> date | None:
     return _day(_first(parameters[DATE_KEY])[0])
 
 
-def query_string(workload: Workload, today: date | None = None) -> str:
+def query_string(workload: Workload, today: date | None = None, settings: Settings = USUAL) -> str:
     """The percent-encoded query string, with the date when one is given."""
-    parameters = encode(workload)
+    parameters = encode(workload, settings)
     if today is not None:
         parameters[DATE_KEY] = today.isoformat()
     # A comma and a colon may stand as they are in a query, and are a third as long.
-    return urlencode(parameters, safe=",:")
+    return urlencode(parameters, safe=",:/")
 
 
-def link(base_url: str, workload: Workload, today: date | None = None) -> str:
+def link(
+    base_url: str, workload: Workload, today: date | None = None, settings: Settings = USUAL
+) -> str:
     """The address that opens the workload; the address alone when all is default."""
-    query = query_string(workload, today)
+    query = query_string(workload, today, settings)
     return f"{base_url}?{query}" if query else base_url
 
 
-def share_link(workload: Workload, base_url: str, today: date | None = None) -> str:
+def share_link(
+    workload: Workload, base_url: str, today: date | None = None, settings: Settings = USUAL
+) -> str:
     """The link for another person: it says on which day the prices were read."""
-    return link(base_url, workload, today or date.today())
+    return link(base_url, workload, today or date.today(), settings)
 
 
 # --- writing
@@ -239,13 +258,6 @@ def _with_terms(quote: str, names: Mapping[str, str]) -> str:
     if len(parts) == 3:
         parts[1] = names.get(parts[1], parts[1])
     return ":".join(parts)
-
-
-def number_text(value: float) -> str:
-    """A number without loss and without needless characters: 40.0 is `40`, 1e+20 is `1e20`."""
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
-        return str(int(value))
-    return repr(value).replace("e+", "e")
 
 
 # --- reading
@@ -412,10 +424,3 @@ def _capped(notes: list[LinkNote]) -> list[LinkNote]:
         return notes
     rest = len(notes) - MOST_NOTES + 1
     return [*notes[: MOST_NOTES - 1], LinkNote("link", f"{rest:,} more parts are left out")]
-
-
-def echo(text: str) -> str:
-    """A text as it may be repeated to a person: printable, at most 80 characters."""
-    shown = "".join(c if c.isprintable() else " " for c in str(text)[: 4 * ECHO])
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= ECHO else shown[: ECHO - 1] + "…"

@@ -18,6 +18,8 @@ from datetime import date, datetime, time
 from enum import StrEnum
 from typing import Any
 
+from pydantic import BaseModel
+
 from engine.assessment import (
     PLACEMENT_LABELS,
     Assessment,
@@ -33,6 +35,8 @@ from engine.estimate.estimate import Estimate
 from engine.report import words
 from engine.report.link import query_string
 from engine.workload.answers import RESOURCES
+from engine.workload.settings import Settings
+from engine.workload.terms import Terms
 from engine.workload.workload import DEFAULT, Workload, field_unit
 
 JSON_VERSION = 1
@@ -75,6 +79,7 @@ def rows(answer: Assessment, link: str = "") -> list[Row]:
         *_prices(answer.price_alternatives),
         *(Row("Warnings", text) for text in answer.warnings),
         *_answers(answer.workload),
+        *_terms(answer.settings),
     ]
     return [*found, Row("Link", link)] if link else found
 
@@ -138,7 +143,7 @@ def to_json(answer: Assessment) -> dict[str, Any]:
         "schema": "clusterfit/assessment",
         "version": JSON_VERSION,
         "today": plain.pop("today"),
-        "link": query_string(answer.workload),
+        "link": query_string(answer.workload, settings=answer.settings),
         "recommendation": {
             "sentence": plain.pop("sentence"),
             "sureness": plain.pop("sureness"),
@@ -338,6 +343,35 @@ def _answers(workload: Workload) -> Iterator[Row]:
             yield from _answer(name, str(info.title), value)
 
 
+def _terms(settings: Settings) -> Iterator[Row]:
+    """The terms of the plan pages that differ from the usual ones."""
+    for page in Settings.model_fields:
+        terms: Terms = getattr(settings, page)
+        usual = type(terms)()
+        for name in type(terms).model_fields:
+            value = getattr(terms, name)
+            if value == getattr(usual, name):
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            said = terms.title(name) if number else f"{terms.title(name)}: {_in_words(value)}"
+            yield Row(
+                f"Terms: {page}",
+                said,
+                likely=float(value) if number else None,
+                unit=terms.unit(name),
+                source="your answer",
+            )
+
+
+def _in_words(value: Any) -> str:
+    """A choice, a day or a list of a term."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(words.number(item, digits=6) for item in value)
+    return str(value).replace("_", " ")
+
+
 def _answer(name: str, title: str, value: Any) -> Iterator[Row]:
     section, unit = "Answers", field_unit(name)
     if name == "timings":
@@ -384,7 +418,7 @@ def _cell(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """Dataclasses and models as dictionaries, dates as ISO text, tuples as lists."""
-    if isinstance(value, Workload):
+    if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         found = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}

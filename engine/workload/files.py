@@ -1,7 +1,8 @@
 """Workloads as files: TOML or JSON in, commented TOML out.
 
 A file may be flat or grouped in tables by the groups of the form (`[job]`, `[size]`, ...), or hold
-the whole in a table `[workload]`. Whatever is wrong is said with the file, the line and the field.
+the whole in a table `[workload]`. The terms of a plan page stand in a table of its name
+(`[costs]`). Whatever is wrong is said with the file, the line and the field.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import json
 import re
 import sys
 import tomllib
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_args
 
 import tomli_w
+from pydantic import BaseModel
 
 from engine.errors import ImportFileError, InputError
+from engine.workload.settings import USUAL, Settings
+from engine.workload.terms import Terms, parse_terms
 from engine.workload.workload import DEFAULT, Group, Workload, field_unit, parse
 
 LIMIT_BYTES = 1_000_000
@@ -35,15 +40,28 @@ def read_workload(path: str | Path) -> Workload:
     ImportFileError : when the file is missing, too large, no text, or neither TOML nor JSON
     InputError : when a field is unknown, given twice or out of bounds; names file and line
     """
-    return workload_from_text(read_text(path), shown_name(path))
+    return read_plan(path)[0]
+
+
+def read_plan(path: str | Path) -> tuple[Workload, Settings]:
+    """The workload of a file and the terms of the plan pages; raises as `read_workload` does."""
+    return plan_from_text(read_text(path), shown_name(path))
 
 
 def workload_from_text(text: str, name: str = "the text") -> Workload:
     """The workload of a TOML or JSON text; `name` stands for it in messages."""
+    return plan_from_text(text, name)[0]
+
+
+def plan_from_text(text: str, name: str = "the text") -> tuple[Workload, Settings]:
+    """The workload of a TOML or JSON text and the terms of the plan pages."""
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
     tables = _json(text, name) if is_json else _toml(text, name)
+    pages = {page: tables.pop(page) for page in Settings.model_fields if page in tables}
     try:
-        return parse(flat(tables))
+        workload = parse(flat(tables))
+        found: dict[str, Any] = {page: _terms(page, given) for page, given in pages.items()}
+        return workload, Settings(**found)
     except InputError as error:
         raise _located(error, text, name) from None
 
@@ -97,26 +115,27 @@ def flat(tables: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def to_toml(workload: Workload, *, comment: str = "", everything: bool = False) -> str:
-    """The workload as flat TOML, each field with its meaning and unit.
+def to_toml(
+    workload: Workload,
+    settings: Settings = USUAL,
+    *,
+    comment: str = "",
+    everything: bool = False,
+) -> str:
+    """The workload as flat TOML, each field with its meaning and unit; the terms in tables.
 
     comment : words that stand above it
     everything : also list what is left at its default, as comments
     """
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
-    width = 0
-    found: list[tuple[str, str]] = []
-    for name, info in Workload.model_fields.items():
-        value = getattr(workload, name)
-        unit = field_unit(name)
-        meaning = f"# {info.title}" + (f" [{unit}]" if unit else "")
-        if value != getattr(DEFAULT, name):
-            found.append((f"{name} = {_toml_value(value)}", meaning))
-        elif everything:
-            shown = "" if value is None or value == () else _toml_value(value)
-            found.append((f"# {name} = {shown}".rstrip(), meaning))
-    width = min(max((len(left) for left, _ in found), default=0), 44)
-    lines += [f"{left:<{width}}  {right}" for left, right in found]
+    units = {name: field_unit(name) for name in Workload.model_fields}
+    lines += _toml_lines(workload, DEFAULT, units, everything)
+    for page in Settings.model_fields:
+        terms: Terms = getattr(settings, page)
+        units = {name: terms.unit(name) for name in type(terms).model_fields}
+        found = _toml_lines(terms, type(terms)(), units, everything)
+        if any(not line.startswith("#") for line in found):
+            lines += ["", f"[{page}]", *found]
     return "\n".join(lines) + "\n"
 
 
@@ -197,6 +216,17 @@ def _check(name: str, given: Any) -> None:
         raise InputError(f"true or false can't be used for “{title}”", where=name)
 
 
+def _terms(page: str, given: Any) -> Terms:
+    """The terms of one table of a file."""
+    if not isinstance(given, dict):
+        raise InputError("its terms are missing", where=page, right=f"a table, as [{page}]")
+    model: type[Terms] = type(getattr(USUAL, page))
+    for name, value in given.items():
+        if isinstance(value, bool) and not isinstance(getattr(model(), name, False), bool):
+            raise InputError(f"true or false can't be used for “{model.title(name)}”", where=name)
+    return parse_terms(model, given)
+
+
 def _located(error: InputError, text: str, name: str) -> InputError:
     """The same error with the file and, where it can be found, the line of its field."""
     line = _line_of(error.where, text)
@@ -216,12 +246,31 @@ def _line_of(field: str, text: str) -> int | None:
 # --- writing
 
 
+def _toml_lines(
+    values: BaseModel, usual: BaseModel, units: dict[str, str], everything: bool
+) -> list[str]:
+    """What differs from the usual, one field a line; the rest as comments if everything is."""
+    found: list[tuple[str, str]] = []
+    for name, info in type(values).model_fields.items():
+        value = getattr(values, name)
+        meaning = f"# {info.title}" + (f" [{units[name]}]" if units[name] else "")
+        if value != getattr(usual, name):
+            found.append((f"{name} = {_toml_value(value)}", meaning))
+        elif everything:
+            shown = "" if value is None or value == () else _toml_value(value)
+            found.append((f"# {name} = {shown}".rstrip(), meaning))
+    width = min(max((len(left) for left, _ in found), default=0), 44)
+    return [f"{left:<{width}}  {right}" for left, right in found]
+
+
 def _toml_value(value: Any) -> str:
     """One value in TOML; whole numbers without decimals."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, StrEnum):
         return f'"{value.value}"'
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, str):
         return tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n")
     if isinstance(value, tuple):

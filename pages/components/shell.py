@@ -1,8 +1,9 @@
 """The frame of every page: the link, the menu, the current recommendation, previous and next.
 
 This module and `fields.py` alone touch session state and the URL. One frozen `Workload` lives in
-the session; widgets are views of it, and `change` is the only way to alter it. Call `change` from
-widget callbacks, which run before the page does, so that the menu already carries the new state.
+the session, and one frozen `Settings` with the terms of the plan pages; widgets are views of them,
+and `change` and `change_terms` are the only ways to alter them. Call both from widget callbacks,
+which run before the page does, so that the menu already carries the new state.
 
     with shell.page("Bottleneck", ":material/speed:", question="bottleneck") as workload:
         fields.field("bottleneck")
@@ -22,7 +23,17 @@ import streamlit as st
 from engine.assess import assess
 from engine.assessment import Assessment
 from engine.errors import ClusterFitError, InputError
-from engine.report.link import decode, decode_query, encode, link_date, share_link
+from engine.report.link import (
+    decode,
+    decode_query,
+    decode_query_settings,
+    decode_settings,
+    encode,
+    link_date,
+    share_link,
+)
+from engine.workload.settings import USUAL, Settings
+from engine.workload.terms import Terms, parse_terms
 from engine.workload.workload import DEFAULT, Workload, parse
 from pages.components import labels
 
@@ -48,11 +59,13 @@ RECOMMENDATION = ("pages/recommendation.py", "Recommendation", ":material/verifi
 COMPARE = ("pages/compare.py", "Compare", ":material/compare_arrows:")
 EVIDENCE = ("pages/evidence.py", "Evidence", ":material/menu_book:")
 PRICES = ("pages/prices.py", "Prices", ":material/sell:")
+# Pages that work out one plan in depth, each with terms of its own.
+PLANS: list[tuple[str, str, str]] = []
 # The way through the app, for the links to the previous and the next page.
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {
     path: title
-    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, EVIDENCE, PRICES]
+    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, *PLANS, EVIDENCE, PRICES]
     + [(path, title) for _, path, title in QUESTIONS]
 }
 
@@ -134,15 +147,55 @@ def change(**fields: Any) -> None:
     st.session_state["refused"] = {**refused, **{n: (v, message) for n, v in fields.items()}}
 
 
-def complaint(name: str) -> str:
-    """The engine's message on what was typed last into a field, or nothing."""
-    return str(st.session_state.get("refused", {}).get(name, (None, ""))[1])
+def settings() -> Settings:
+    """The terms of the plan pages in this session."""
+    current: Settings = st.session_state.get("settings", USUAL)
+    return current
 
 
-def shown(name: str) -> Any:
-    """What a widget shows: the refused value while there is one, else the workload's."""
+def terms(of: str) -> Any:
+    """The terms of one plan page, by its name in `Settings`."""
+    return getattr(settings(), of)
+
+
+def change_terms(of: str, **fields: Any) -> None:
+    """Apply changes to the terms of a plan page; like `change`, nothing typed is lost."""
+    refused: dict[str, tuple[Any, str]] = dict(st.session_state.get("refused", {}))
+    for name in fields:
+        refused.pop(f"{of}.{name}", None)
+    waiting = {
+        name.removeprefix(f"{of}."): value
+        for name, (value, _) in refused.items()
+        if name.startswith(f"{of}.")
+    }
+    now: Terms = terms(of)
+    for attempt in ({**waiting, **fields}, fields):
+        try:
+            accepted = parse_terms(type(now), {**now.model_dump(), **attempt})
+        except ClusterFitError as error:
+            message = _words(error)
+            continue
+        st.session_state["settings"] = settings().model_copy(update={of: accepted})
+        if attempt is not fields or not waiting:
+            refused = {n: v for n, v in refused.items() if not n.startswith(f"{of}.")}
+        st.session_state["refused"] = refused
+        st.session_state["link_notes"] = []
+        return
+    new = {f"{of}.{name}": (value, message) for name, value in fields.items()}
+    st.session_state["refused"] = {**refused, **new}
+
+
+def complaint(name: str, of: str = "") -> str:
+    """The engine's message on what was typed last into a field, or a term `of` a page."""
+    key = f"{of}.{name}" if of else name
+    return str(st.session_state.get("refused", {}).get(key, (None, ""))[1])
+
+
+def shown(name: str, of: str = "") -> Any:
+    """What a widget shows: the refused value while there is one, else the present one."""
     refused = st.session_state.get("refused", {})
-    return refused[name][0] if name in refused else getattr(workload(), name)
+    key = f"{of}.{name}" if of else name
+    return refused[key][0] if key in refused else getattr(terms(of) if of else workload(), name)
 
 
 def bind(key: str, value: Any) -> str:
@@ -158,23 +211,35 @@ def bind(key: str, value: Any) -> str:
     return key
 
 
-def link(path: str, label: str, *, to: Workload | None = None, **options: Any) -> None:
-    """A link to a page that carries the whole state, as every link in the app must."""
-    st.page_link(path, label=label, query_params=encode(to or workload()), **options)
+def link(
+    path: str,
+    label: str,
+    *,
+    to: Workload | None = None,
+    under: Settings | None = None,
+    **options: Any,
+) -> None:
+    """A link to a page that carries the whole state, as every link in the app must.
+
+    to : another workload than this session's; it goes under the usual terms, or those of `under`
+    """
+    own = encode(workload(), settings()) if to is None else encode(to, under or USUAL)
+    st.page_link(path, label=label, query_params=own, **options)
 
 
 def go(path: str, label: str) -> None:
     """A button, for the one main way on from a page, that carries the whole state."""
     if st.button(label, icon=":material/arrow_forward:", icon_position="right"):
-        st.switch_page(path, query_params=encode(workload()))
+        st.switch_page(path, query_params=encode(workload(), settings()))
 
 
-def other_plan(pasted: str) -> Workload:
-    """The workload of a pasted link; what of it can't be used is said on the page."""
+def other_plan(pasted: str) -> tuple[Workload, Settings]:
+    """The plan of a pasted link; what of it can't be used is said on the page."""
     found, notes = decode_query(pasted)
-    for note in notes:
+    under, more = decode_query_settings(pasted)
+    for note in [*notes, *more]:
         st.warning(labels.plain(note), icon=":material/link_off:")
-    return found
+    return found, under
 
 
 def page_of(name: str) -> str:
@@ -188,19 +253,27 @@ def page_of(name: str) -> str:
 def share_address(of: Workload) -> str:
     """The address that opens this very recommendation on another machine."""
     base = str(st.context.url or "").rsplit("/", 1)[0]
-    return share_link(of, f"{base}/{Path(RECOMMENDATION[0]).stem}")
+    return share_link(of, f"{base}/{Path(RECOMMENDATION[0]).stem}", settings=settings())
 
 
-def assessment(of: Workload) -> Assessment:
-    """The engine's answer to a workload, computed once a day for each workload."""
-    return _assess(of.model_dump_json(), date.today().isoformat())
+def assessment(of: Workload, under: Settings | None = None) -> Assessment:
+    """The engine's answer to a workload, computed once a day for each workload and its terms.
+
+    under : the terms, those of this session unless given
+    """
+    body = (under or settings()).model_dump_json()
+    return _assess(of.model_dump_json(), body, date.today().isoformat())
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _assess(body: str, today: str) -> Assessment:
+def _assess(body: str, under: str, today: str) -> Assessment:
     # The answer is frozen through and through, so all sessions may share one object.
     try:
-        return assess(Workload.model_validate_json(body), today=date.fromisoformat(today))
+        return assess(
+            Workload.model_validate_json(body),
+            settings=Settings.model_validate_json(under),
+            today=date.fromisoformat(today),
+        )
     except ClusterFitError:
         raise
     except (ValueError, ArithmeticError):
@@ -224,7 +297,8 @@ def _load() -> None:
     if url == st.session_state.get("url"):
         return
     st.session_state["workload"], notes = decode(url)
-    st.session_state["link_notes"] = [str(note) for note in notes]
+    st.session_state["settings"], more = decode_settings(url)
+    st.session_state["link_notes"] = [str(note) for note in [*notes, *more]]
     made = link_date(url)
     if made is not None and made < date.today():
         st.session_state["link_notes"].append(
@@ -237,7 +311,7 @@ def _load() -> None:
 
 def _save() -> None:
     """Write the state into the URL, only when it differs: each write is an entry of Back."""
-    want = encode(workload())
+    want = encode(workload(), settings())
     if st.query_params.to_dict() != want:
         st.query_params.from_dict(want)
     st.session_state["url"] = want
@@ -256,6 +330,10 @@ def _menu(now: Workload) -> None:
         link(path, title, icon=icon, width="stretch", help=f"{title}: {state}")
     st.caption("The job and its answer")
     for path, title, icon in (DETAILS, RECOMMENDATION, COMPARE):
+        link(path, title, icon=icon, width="stretch")
+    if PLANS:
+        st.caption("In depth")
+    for path, title, icon in PLANS:
         link(path, title, icon=icon, width="stretch")
     st.caption("What it rests on")
     for path, title, icon in (EVIDENCE, PRICES):

@@ -16,16 +16,15 @@ from engine.report.link import (
     SURE,
     SYMPTOMS,
     WEIGHTS,
-    LinkNote,
     decode,
     decode_query,
     encode,
     link,
     link_date,
-    number_text,
     query_string,
     share_link,
 )
+from engine.report.link_note import LinkNote, number_text
 from engine.workload.answers import Symptom
 from engine.workload.workload import DEFAULT, Workload, parse
 from tests.report.sample import FULL, workloads

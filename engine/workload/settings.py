@@ -1,0 +1,18 @@
+"""The terms of all plan pages of a session."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from engine.workload.cost_terms import CostTerms
+
+
+class Settings(BaseModel):
+    """The terms of all plan pages; each name is its parameter in the link."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    costs: CostTerms = CostTerms()
+
+
+USUAL = Settings()
