@@ -14,16 +14,16 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-import numpy as np
-
 from engine.assessment import Acquisition, Placement, PriceRef
 from engine.catalogue import Accelerator, Catalogue, CpuServer, Offer
-from engine.decide.numbers import Array
-from engine.decide.owning import OwnCurve, gpu_curve, server_curve
+from engine.cost.checks import LONGEST_HORIZON_MONTHS
+from engine.cost.cloud import commit_months
+from engine.decide.owning import PLANNED_USE, Owner, gpu_owner, server_owner
 from engine.decide.priors import likely
 from engine.estimate.jobs import Stage
 from engine.workload.answers import Location
-from engine.workload.workload import Workload
+from engine.workload.cost_terms import CostTerms
+from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 ACQUISITIONS: tuple[Acquisition, ...] = (
     "on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y", "buy",
@@ -54,7 +54,11 @@ US_WORDS = ("us", "ashburn", "phoenix", "virginia")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per unit and hour (paid for hours) or per unit and month (owned)."""
+    """US dollars per unit and hour (paid for hours) or per unit and month (owned).
+
+    owner : the rows of owning, where the unit is bought
+    min_months : shortest time that it can be rented for by the month
+    """
 
     basis: Literal["hour", "month"]
     low: float
@@ -62,19 +66,8 @@ class Price:
     high: float
     ref: PriceRef | None
     alternatives: tuple[PriceRef, ...] = ()
-    owned: OwnCurve | None = None
-
-    def per_unit(self, units: Array) -> Array:
-        """USD per unit and hour (or month, when owned) for a fleet of this many units."""
-        if self.owned is None:
-            return np.full(np.shape(units), self.likely)
-        machines = np.maximum(np.asarray(units, dtype=float) / self.owned.units_per_machine, 1.0)
-        per_machine = np.interp(
-            np.log(machines), np.log(self.owned.machines), np.array(self.owned.likely)
-        )
-        # A part of a machine is not sold.
-        whole = np.ceil(machines - 1e-9) * self.owned.units_per_machine
-        return np.asarray(per_machine / self.owned.units_per_machine * whole / units)
+    owner: Owner | None = None
+    min_months: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +91,7 @@ class Unit:
     def on_demand_usd_per_hour(self) -> float:
         """The reference price of the unit, for ratios."""
         price = self.prices.get("on_demand") or next(iter(self.prices.values()))
-        return price.likely if price.basis == "hour" else price.likely / 730.0
+        return price.likely if price.basis == "hour" else price.likely / HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +163,21 @@ def market_price(offers: Iterable[Offer], today: date) -> Price | None:
     if quoted and _usd_per_unit(quoted[0]) <= _usd_per_unit(chosen):
         usd = _usd_per_unit(quoted[0])
         refs = tuple(price_ref(o, today) for o in ranked[:8])
-        return Price("hour", usd, usd, usd, price_ref(quoted[0], today), refs)
+        least = _least_months(quoted[0])
+        return Price("hour", usd, usd, usd, price_ref(quoted[0], today), refs, min_months=least)
     spread = likely("single_offer_spread")
     usd = _usd_per_unit(chosen)
     low = _usd_per_unit(ranked[0]) if len(ranked) > 1 else usd / spread
     high = _usd_per_unit(ranked[2]) if len(ranked) > 2 else usd * spread
     refs = tuple(price_ref(o, today) for o in ranked[:8])
-    return Price("hour", min(low, usd), usd, max(high, usd), price_ref(chosen, today), refs)
+    ref = price_ref(chosen, today)
+    least = _least_months(chosen)
+    return Price("hour", min(low, usd), usd, max(high, usd), ref, refs, min_months=least)
+
+
+def _least_months(offer: Offer) -> int:
+    """Shortest time that the machine can be rented for by the month."""
+    return min(commit_months(offer.min_commit), LONGEST_HORIZON_MONTHS)
 
 
 def _usd_per_unit(offer: Offer) -> float:
@@ -185,31 +186,55 @@ def _usd_per_unit(offer: Offer) -> float:
     return float(usd)
 
 
-def gpu_units(catalogue: Catalogue, workload: Workload, today: date) -> list[Unit]:
+def gpu_units(
+    catalogue: Catalogue, workload: Workload, today: date, terms: CostTerms
+) -> list[Unit]:
     """GPUs that can be had, once for each number of GPUs in a machine that is offered."""
-    return list(_gpu_units(_Key(catalogue), workload.location, workload.horizon_months, today))
+    key = _Key(catalogue, workload.location, workload.horizon_months, today, owning_terms(terms))
+    return list(_gpu_units(key))
 
 
-def cpu_units(catalogue: Catalogue, workload: Workload, today: date) -> list[Unit]:
+def cpu_units(
+    catalogue: Catalogue, workload: Workload, today: date, terms: CostTerms
+) -> list[Unit]:
     """CPU servers that can be had, by size; one unit for each offered instance type."""
-    return list(_cpu_units(_Key(catalogue), workload.location, workload.horizon_months, today))
+    key = _Key(catalogue, workload.location, workload.horizon_months, today, owning_terms(terms))
+    return list(_cpu_units(key))
 
 
+def owning_terms(terms: CostTerms) -> CostTerms:
+    """The terms that prices depend on, those of owning; the rest as usual, so that prices keep."""
+    names = (
+        "machine_sku", "machine_usd", "site", "cooling", "usd_per_kwh", "pue", "available_kw",
+        "delivery_months", "staff_fte", "stored_gb",
+    )  # fmt: skip
+    return CostTerms().model_copy(update={name: getattr(terms, name) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
 class _Key:
-    """Makes a catalogue usable as a cache key by its identity."""
+    """What prices depend on. The catalogue counts as the same object, not an equal one."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    catalogue: Catalogue
+    location: Location
+    months: int
+    today: date
+    terms: CostTerms
 
     def __hash__(self) -> int:
-        return id(self.catalogue)
+        return hash((id(self.catalogue), self.location, self.months, self.today, self.terms))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.catalogue is self.catalogue
+        return (
+            isinstance(other, _Key)
+            and other.catalogue is self.catalogue
+            and (other.location, other.months, other.today, other.terms)
+            == (self.location, self.months, self.today, self.terms)
+        )
 
 
 @lru_cache(maxsize=32)
-def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tuple[Unit, ...]:
+def _gpu_units(key: _Key) -> tuple[Unit, ...]:
     catalogue = key.catalogue
     units = []
     for sku, acc in catalogue.accelerators.items():
@@ -223,15 +248,13 @@ def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
             if o.accelerator_sku == sku
             and o.rankable
             and o.acquisition != "marketplace"
-            and allowed_region(o.region, location)
+            and allowed_region(o.region, key.location)
         ]
         if _sellers([o for o in offers if o.acquisition == "on_demand"]) < MIN_PROVIDERS:
             continue
         # Alone, or as a whole machine: a fleet that trains together needs whole machines.
         forms = sorted({1, acc.max_per_node if acc.max_per_node in (4, 8) else 1})
-        priced = {
-            n: _gpu_prices(catalogue, acc, offers, n, horizon, location, today) for n in forms
-        }
+        priced = {n: _gpu_prices(key, acc, offers, n) for n in forms}
         priced = {n: p for n, p in priced.items() if "on_demand" in p}
         if not priced:
             continue
@@ -264,22 +287,16 @@ def _gpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
 
 
 def _gpu_prices(
-    catalogue: Catalogue,
-    acc: Accelerator,
-    offers: list[Offer],
-    per_machine: int,
-    horizon: int,
-    location: Location,
-    today: date,
+    key: _Key, acc: Accelerator, offers: list[Offer], per_machine: int
 ) -> dict[Acquisition, Price]:
     """Prices of a GPU in machines of this size, owning included where it has a price."""
     fit = [o for o in offers if o.gpus_per_instance in (1, per_machine)]
-    prices = _prices(fit, per_machine, acc.form_factor.startswith("SXM"), today)
+    prices = _prices(fit, per_machine, acc.form_factor.startswith("SXM"), key.today)
     if "on_demand" in prices:
         rent = prices["on_demand"].likely
-        owned = gpu_curve(catalogue, acc.sku, horizon, location, rent)
-        if owned is not None:
-            prices["buy"] = _owned_price(owned)
+        owner = gpu_owner(key.catalogue, acc.sku, key.months, key.location, rent, key.terms)
+        if owner is not None:
+            prices["buy"] = _owned_price(owner)
     return prices
 
 
@@ -293,17 +310,11 @@ def _lowest_rent(prices: Iterable[dict[Acquisition, Price]]) -> float:
     )
 
 
-def _owned_price(curve: OwnCurve) -> Price:
-    """Owning as a price by the month, at the size of one machine; the curve gives the others."""
-    units = curve.units_per_machine
-    return Price(
-        "month",
-        curve.likely[0] / units * curve.low_ratio,
-        curve.likely[0] / units,
-        curve.likely[0] / units * curve.high_ratio,
-        None,
-        owned=curve,
-    )
+def _owned_price(owner: Owner) -> Price:
+    """Owning as a price by the month, of one machine at a planned use; its rows give the others."""
+    low, high = owner.spread
+    each = owner.usd_per_month(1, PLANNED_USE * HOURS_PER_MONTH) / owner.units_per_machine
+    return Price("month", each * low, each, each * high, None, owner=owner)
 
 
 def _prices(
@@ -343,8 +354,8 @@ def _cpu_class(offer: Offer) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=32)
-def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tuple[Unit, ...]:
-    catalogue = key.catalogue
+def _cpu_units(key: _Key) -> tuple[Unit, ...]:
+    catalogue, today = key.catalogue, key.today
     offers = [
         o
         for o in catalogue.offers
@@ -353,7 +364,7 @@ def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
         and o.vcpu
         and o.memory_gb
         and o.rankable
-        and allowed_region(o.region, location)
+        and allowed_region(o.region, key.location)
     ]
     on_demand = _without_superseded([o for o in offers if o.acquisition == "on_demand"], today)
     classes: dict[tuple[int, int], list[Offer]] = {}
@@ -375,7 +386,7 @@ def _cpu_units(key: _Key, location: Location, horizon: int, today: date) -> tupl
         chosen = next(
             o for o in rivals if (o.provider, o.sku) == (price.ref.provider, price.ref.sku)
         )
-        units.append(_cpu_unit(catalogue, chosen, price, offers, horizon, location, today))
+        units.append(_cpu_unit(key, chosen, price, offers))
     return tuple(sorted(units, key=lambda u: u.vcpu))
 
 
@@ -399,20 +410,13 @@ def _without_superseded(offers: list[Offer], today: date) -> list[Offer]:
     return young + old
 
 
-def _cpu_unit(
-    catalogue: Catalogue,
-    offer: Offer,
-    on_demand: Price,
-    offers: list[Offer],
-    horizon: int,
-    location: Location,
-    today: date,
-) -> Unit:
+def _cpu_unit(key: _Key, offer: Offer, on_demand: Price, offers: list[Offer]) -> Unit:
     """One class of servers with its price on every term."""
+    catalogue = key.catalogue
     vcpu, memory = float(offer.vcpu or 0), float(offer.memory_gb or 0)
     prices: dict[Acquisition, Price] = {"on_demand": on_demand}
     spot = [o for o in offers if o.acquisition == "spot" and _cpu_class(o) == _cpu_class(offer)]
-    cheap = market_price(spot, today)
+    cheap = market_price(spot, key.today)
     if cheap is not None and cheap.likely < on_demand.likely:
         prices["spot"] = cheap
     terms: tuple[tuple[Acquisition, str], ...] = (("reserved_1y", "1y"), ("reserved_3y", "3y"))
@@ -427,9 +431,11 @@ def _cpu_unit(
                 on_demand.ref,
                 on_demand.alternatives,
             )
-    owned = server_curve(catalogue, vcpu, memory, horizon, location, on_demand.likely)
-    if owned is not None:
-        prices["buy"] = _owned_price(owned)
+    owner = server_owner(
+        catalogue, vcpu, memory, key.months, key.location, on_demand.likely, key.terms
+    )
+    if owner is not None:
+        prices["buy"] = _owned_price(owner)
     server = catalogue.cpu_servers.get(offer.cpu_server_id or "")
     network = (server.network_gbit_per_s or 0.0) if server is not None else 0.0
     return Unit(

@@ -47,8 +47,8 @@ def setting(
     inputs = resolve(workload)
     parts = stages(workload)
     inputs = with_stage_inputs(inputs, parts)
-    gpus = gpu_units(catalogue, workload, today)
-    cpus = cpu_units(catalogue, workload, today)
+    gpus = gpu_units(catalogue, workload, today, settings.costs)
+    cpus = cpu_units(catalogue, workload, today, settings.costs)
     if not gpus or not cpus:
         raise InputError(
             "no hardware is on offer there in the catalogue",

@@ -7,14 +7,17 @@ the horizon.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from engine.assessment import Veto
+from engine.assessment import Acquisition, Veto
 from engine.decide import language_models as llm
-from engine.decide.candidates import COMMIT_MONTHS, Spec, Unit
+from engine.decide.candidates import Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
 from engine.decide.numbers import Array, Mask
+from engine.decide.paying import COMMITTED, fees_of, pool_lines, terms_of, usd_per_month
 from engine.decide.priors import likely
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
@@ -48,25 +51,31 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
             if not part:
                 continue
             split = 1 if together or service else batch_pools
-            key = (id(unit), service, tuple(s.name for s in part), spec.acquisition, split)
+            terms = terms_of(spec, unit)
+            owners = 1 if terms != "buy" else sum(u is not None for u in (spec.gpu, spec.cpu))
+            key = (id(unit), service, tuple(s.name for s in part), terms, split, owners)
             known = memo.get(key) if memo is not None else None
             if known is None:
                 barred: list[tuple[Mask, Veto]] = []
+                had = Had(unit, terms, 1 / owners)
                 if service:
-                    pool = _service_pool(spec, unit, part, x, ctx, barred)
+                    pool = _service_pool(had, part, x, ctx, barred)
                 else:
-                    pool = _batch_pool(spec, unit, part, x, ctx, split, barred)
+                    pool = _batch_pool(had, part, x, ctx, split, barred)
                 known = pool, barred
                 if memo is not None:
                     memo[key] = known
             pools.append(known[0])
             vetoes += known[1]
-    usd = np.asarray(sum(p.usd_per_month for p in pools))
+    fees = fees_of(spec, pools, ctx)
+    months = ctx.workload.horizon_months
+    usd = np.asarray(sum(p.usd_per_month for p in pools) + usd_per_month(fees, months, n))
     # Simulators and learner work at the same time; other stages follow one another.
     each = [p.hours_per_run for p in pools if not p.service] or [np.zeros(n)]
     hours = np.maximum.reduce(each) if together else np.asarray(sum(each))
     latency = latency_ms(spec, x, ctx)
-    result = Evaluation(spec, pools, usd, hours, latency, np.zeros(n, dtype=bool), vetoes)
+    none = np.zeros(n, dtype=bool)
+    result = Evaluation(spec, pools, usd, hours, latency, none, vetoes, fees)
     constrain(result, x, ctx)
     for mask, _ in result.vetoes:
         result.vetoed = result.vetoed | mask
@@ -76,9 +85,17 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
 # --- batch work
 
 
+@dataclass(frozen=True, slots=True)
+class Had:
+    """A unit as a candidate has it: on its terms, with its part of a stated staff."""
+
+    unit: Unit
+    terms: Acquisition
+    staff_part: float
+
+
 def _batch_pool(
-    spec: Spec,
-    unit: Unit,
+    had: Had,
     part: tuple[Stage, ...],
     x: Values,
     ctx: Context,
@@ -86,8 +103,9 @@ def _batch_pool(
     vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """A pool that works through runs: sized to meet the patience and the month, no larger."""
+    unit, terms = had.unit, had.terms
     runs = x["runs_per_month"]
-    committed = spec.acquisition not in ("on_demand", "spot")
+    committed = terms in COMMITTED
     headroom = 1 + x["monthly_variation"] if committed else 1.0
     share = likely("batch_hours_share") if committed else 1.0
     wanted = np.minimum(
@@ -95,18 +113,19 @@ def _batch_pool(
         HOURS_PER_MONTH * share / np.maximum(runs * headroom, 1e-6),
     )
     units, hours = _fleet(unit, part, x, ctx, wanted, vetoes)
-    goodput = _goodput(spec, unit, units, x)
-    if spec.acquisition == "spot":
+    goodput = _goodput(terms, unit, units, x)
+    if terms == "spot":
         units, hours = _fleet(unit, part, x, ctx, wanted * goodput, vetoes)
     hours = hours / goodput
     busy = runs * hours
-    calendar = hours / x["spot_capacity_share"] if spec.acquisition == "spot" else hours
-    paid = np.minimum(busy, HOURS_PER_MONTH) if not committed else HOURS_PER_MONTH
+    calendar = hours / x["spot_capacity_share"] if terms == "spot" else hours
+    used = np.minimum(busy, HOURS_PER_MONTH)
     # Runs that do not fit into a month's hours on demand are run side by side.
     copies = np.maximum(1.0, busy / HOURS_PER_MONTH)
-    usd = _usd(spec, unit, units * copies, paid, x, ctx)
+    lines = pool_lines(terms, unit, units * copies, used, goodput, x, ctx, had.staff_part)
+    usd = usd_per_month(lines, ctx.workload.horizon_months, len(runs))
     utilization = np.minimum(busy / HOURS_PER_MONTH, 1.0) if committed else np.ones_like(busy)
-    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput)
+    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput, lines)
 
 
 def _fleet(
@@ -265,19 +284,18 @@ def _llm_training(
 
 
 def _service_pool(
-    spec: Spec,
-    unit: Unit,
+    had: Had,
     part: tuple[Stage, ...],
     x: Values,
     ctx: Context,
     vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """Machines around the clock: whole units for the peak, with what the worst failure asks."""
-    w = ctx.workload
+    w, unit, terms = ctx.workload, had.unit, had.terms
     load = np.zeros_like(x["rate_per_s"])
     for stage in part:
         load = load + _service_load(unit, stage, x, ctx)
-    committed = spec.acquisition not in ("on_demand", "spot")
+    committed = terms in COMMITTED
     # A peak already covers the day; months that are busier than the mean need committed room.
     growth = 1 + 0.5 * x["monthly_variation"] if committed else 1.0
     need = np.maximum(np.ceil(load * growth - 1e-9), 1)
@@ -287,21 +305,17 @@ def _service_pool(
         units = np.ceil(units / unit.per_machine) * unit.per_machine
     hours = HOURS_PER_MONTH
     stated = w.stated_hours_per_month
-    if (
-        spec.acquisition in ("on_demand", "spot")
-        and stated is not None
-        and w.kind is not Kind.pipeline
-    ):
+    if not committed and stated is not None and w.kind is not Kind.pipeline:
         hours = float(np.clip(stated, 1.0, HOURS_PER_MONTH))
-    goodput = _goodput(spec, unit, np.full_like(load, float(unit.per_machine)), x)
-    usd = _usd(spec, unit, units, np.full_like(load, hours), x, ctx) / np.where(
-        np.asarray(spec.acquisition == "spot"), goodput, 1.0
-    )
+    goodput = _goodput(terms, unit, np.full_like(load, float(unit.per_machine)), x)
+    paid = np.full_like(load, hours) / goodput
+    lines = pool_lines(terms, unit, units, paid, goodput, x, ctx, had.staff_part)
+    usd = usd_per_month(lines, w.horizon_months, len(load))
     mean_load = load / np.maximum(x["peak_factor"], 1)
     utilization = np.clip(mean_load / units, 0, 1)
     busy = utilization * hours
-    zero = np.zeros_like(load)
-    return Pool(unit, part, True, units, busy, zero, usd, utilization, np.ones_like(load))
+    zero, all_useful = np.zeros_like(load), np.ones_like(load)
+    return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines)
 
 
 def _service_load(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
@@ -406,32 +420,13 @@ def spare_units(w: Workload, part: tuple[Stage, ...], need: Array) -> Array:
     return np.zeros_like(need)
 
 
-# --- money
-
-
-def _usd(
-    spec: Spec, unit: Unit, units: Array, paid_hours: Array | float, x: Values, ctx: Context
-) -> Array:
-    """USD a month for the units: hours paid, or the owner's month; commitments to their end."""
-    price = unit.prices.get(spec.acquisition)
-    if price is None:
-        price = unit.prices["on_demand"]
-    market = x["gpu_market_factor"] if unit.hardware == "gpu" else x["cpu_market_factor"]
-    rate = price.per_unit(units) * market
-    if price.basis == "month":
-        return np.asarray(units * rate)
-    horizon = ctx.workload.horizon_months
-    beyond = max(1.0, COMMIT_MONTHS[spec.acquisition] / horizon)
-    return np.asarray(units * rate * paid_hours * beyond)
-
-
-def _goodput(spec: Spec, unit: Unit, units: Array, x: Values) -> Array:
+def _goodput(terms: Acquisition, unit: Unit, units: Array, x: Values) -> Array:
     """Useful over paid work on spot machines; 1 elsewhere (failures are in the efficiency).
 
     A job stops when any of its machines is taken back.
     """
     ones = np.ones_like(x["parallel_fraction"])
-    if spec.acquisition != "spot":
+    if terms != "spot":
         return ones
     machines = np.ceil(units / unit.per_machine)
     per_hour = x["spot_interruptions_per_node_day"] / 24 * machines

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.assessment import Veto
 from engine.catalogue import Catalogue
+from engine.cost.cash_flow import CashLine
 from engine.decide.candidates import Spec, Unit
 from engine.decide.inputs import Inputs
 from engine.decide.numbers import Array, Mask
@@ -33,7 +34,10 @@ class Context:
 
 @dataclass(slots=True)
 class Pool:
-    """Machines of one kind that work on some stages, sized for the inputs."""
+    """Machines of one kind that work on some stages, sized for the inputs.
+
+    usd_per_month : sum of `lines`, the rows of the pool's cash flow, over the horizon by the month
+    """
 
     unit: Unit
     stages: tuple[Stage, ...]
@@ -44,6 +48,7 @@ class Pool:
     usd_per_month: Array
     utilization: Array
     goodput: Array
+    lines: tuple[CashLine, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,6 +62,12 @@ class Evaluation:
     latency_ms: Array
     vetoed: Mask
     vetoes: list[tuple[Mask, Veto]] = field(default_factory=list)
+    fees: tuple[CashLine, ...] = ()
+
+    @property
+    def useful_hours(self) -> Array:
+        """Hours of useful work a month, of all pools."""
+        return np.asarray(sum(p.busy_hours * p.goodput for p in self.pools))
 
     @property
     def units(self) -> Array:

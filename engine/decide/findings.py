@@ -15,7 +15,7 @@ from engine.assessment import (
     Veto,
 )
 from engine.decide import score as scoring
-from engine.decide.candidates import COMMIT_MONTHS
+from engine.decide.candidates import COMMIT_MONTHS, Price
 from engine.decide.criteria import CRITERIA, TITLES, rewrite_months, values
 from engine.decide.evaluation import Context, Evaluation, Pool
 from engine.decide.numbers import Array
@@ -127,8 +127,8 @@ def make_option(f: Findings, i: int) -> Option:
     time_point = float(time_of(e)[0])
     batch = is_batch(context)
     time = _estimate(f, i, time_point, "time")
-    busy = sum(float(p.busy_hours[0]) for p in e.pools)
-    useful_hours = busy if busy > 0 else None
+    useful = float(e.useful_hours[0])
+    useful_hours = useful if useful > 0 else None
     machines = float(e.machines[0])
     u = f.uncertainty
     label = " + ".join(pool_label(p) for p in e.pools)
@@ -209,18 +209,20 @@ def _stage_plans(f: Findings, e: Evaluation, usd: Estimate) -> list[StagePlan]:
                 busy_hours_per_month=float(pool.busy_hours[0]),
                 utilization=float(min(max(pool.utilization[0], 0.0), 1.0)),
                 vcpu=unit.vcpu,
-                note=_paying(acquisition, float(price.per_unit(pool.units[:1])[0]), price.basis),
+                note=_paying(acquisition, price, pool),
             )
         )
     return plans
 
 
-def _paying(acquisition: str, rate: float, basis: str) -> str:
+def _paying(acquisition: str, price: Price, pool: Pool) -> str:
     """How the pool is paid, in words."""
-    if basis == "month":
+    if price.owner is not None:
+        each = float(pool.usd_per_month[0] / pool.units[0])
         return (
-            f"owned: about {money(rate)} a month each, all costs of the owner and resale included"
+            f"owned: about {money(each)} a month each, all costs of the owner and resale included"
         )
+    rate = price.likely
     if COMMIT_MONTHS.get(acquisition, 0):  # type: ignore[call-overload]
         return f"{money(rate)} an hour each, paid for all {HOURS_PER_MONTH:.0f} hours"
     return f"{money(rate)} an hour each, paid for the hours used"

@@ -1,127 +1,301 @@
-"""Owner's cost of a machine by the month, from the cash flow of owning, for fleets of any size.
+"""Owning a fleet of any size: its rows by the month, for one machine count or thousands of draws.
 
-The decision needs owning as a price with a range; the full table is on the costs page. Cost per
-machine falls with the fleet (staff, switches), so it is a curve over the number of machines.
+What one machine costs its owner falls with the fleet (staff, switches), so the rows of the cash
+flow are kept by fleet size. At a point they are those of the exact number of machines; over many
+draws the rows per machine are interpolated between sizes, in the logarithm of the size.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
 
 from engine.catalogue import Catalogue, Parameter
+from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.monthly import monthly_cost
-from engine.cost.ownership import Machine, Site, cheap, dear, machine_for, plan
-from engine.cost.parameters import likely
+from engine.cost.ownership import Machine, OwnPlan, Site, machine_for, plan
+from engine.cost.parameters import Pick, Span, drawn, likely
 from engine.cost.rent import Rental
+from engine.decide.numbers import Array, Mask
 from engine.errors import InputError
 from engine.workload.answers import Location
+from engine.workload.cost_terms import Cooling, CostTerms
+from engine.workload.cost_terms import Site as Place
 
-FLEETS = (1, 4, 16, 64, 512)
+# Sizes between which many draws are interpolated.
+FLEETS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
+LARGEST = 4096  # a larger fleet is several such clusters: it costs as much per machine
+EXACT_SIZES = 8  # so many different sizes at most are worked out one by one
 CARDS_PER_SERVER = 4
-# Power depends on use only a little; owned machines are planned for this share of the hours.
+# A single price of owning, for ratios and charts, is that of a machine used this share of hours.
 PLANNED_USE = 0.6
 SMALLEST_OWNED_VCPU = 64
-SERVER_VCPU = 192
+SERVER = "server"  # stands for a CPU server in a quote for one machine
+SPREAD_DRAWS, SPREAD_FLEET = 512, 4
+CLUSTER = 64  # a fleet that has every row
+GB_PER_TB = 1000.0
+STORAGE = "sto-nvme"
+LARGE_SERVER, LARGE_MEMORY_GB = "srv-cpu-4tb", 2000.0
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCurve:
-    """USD a month per machine for fleets of each size; the ends of all rows as ratios to it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The rows of one fleet, and their totals over the horizon: at no use, and per used hour."""
 
-    machines: tuple[int, ...]
-    likely: tuple[float, ...]
-    low_ratio: float
-    high_ratio: float
-    units_per_machine: int
+    lines: tuple[CashLine, ...]
+    idle: Array
+    per_hour: Array
+    months: Array  # sum of each row's schedule
+    idle_total: float
+    per_hour_total: float
 
 
-def gpu_curve(
-    catalogue: Catalogue, sku: str, horizon_months: int, location: Location, usd_per_hour: float
-) -> OwnCurve | None:
+def _rows(lines: tuple[CashLine, ...], idle: Array, per_hour: Array) -> _Rows:
+    months = np.array([float(line.schedule.sum()) for line in lines])
+    return _Rows(lines, idle, per_hour, months, float(idle.sum()), float(per_hour.sum()))
+
+
+class Owner:
+    """What owning machines of one kind takes, for fleets of any size.
+
+    machine : what is bought, by its rows in the capital table
+    months : horizon, at the end of which it is sold
+    rent_usd_per_hour : of one machine on demand, paid until delivery
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        machine: Machine,
+        months: int,
+        location: Location,
+        rent_usd_per_hour: float,
+        terms: CostTerms,
+        sku: str,
+    ) -> None:
+        self.machine, self.months = machine, months
+        self.capital: Mapping[str, Parameter] = catalogue.capital
+        self.rent = rent_usd_per_hour
+        self.terms = terms
+        self.quote = terms.machine_usd if terms.machine_sku == sku else None
+        self.site = _site(location, terms)
+        self.units_per_machine = max(machine.gpus, 1)
+        self._plan = lru_cache(maxsize=512)(self._make_plan)
+        self._rows = lru_cache(maxsize=512)(self._make_rows)
+
+    def plan(self, machines: int) -> OwnPlan:
+        """What so many machines take at the likely values: prices, wiring, racks, feasibility.
+
+        More than the largest cluster are planned as the largest.
+        """
+        return self._plan(min(machines, LARGEST))
+
+    def refusal(self, machines: int) -> str:
+        """Why so many machines can't be owned there, in words; empty when they can."""
+        owned = self.plan(machines)
+        if not owned.facility.feasible:
+            return owned.facility.reason
+        if owned.terms.delivery_months >= self.months:
+            return (
+                f"they would be delivered in month {owned.terms.delivery_months}, and the horizon "
+                f"ends after {self.months}"
+            )
+        return ""
+
+    def refused(self, machines: Array) -> Mask:
+        """Where so many machines can't be owned."""
+        sizes, back = np.unique(machines, return_inverse=True)
+        if len(sizes) > EXACT_SIZES:
+            # Power is the only limit that depends on the number, and it only grows with it.
+            worst = [bool(self.refusal(int(n))) for n in (sizes[0], sizes[-1])]
+            if worst[0] == worst[1]:
+                return np.full(len(machines), worst[0])
+        return np.array([bool(self.refusal(int(n))) for n in sizes])[back]
+
+    def lines(self, machines: Array, used_hours: Array, staff_part: float = 1.0) -> list[CashLine]:
+        """The rows of owning fleets of these sizes; amounts in US dollars, shaped as the sizes.
+
+        used_hours : hours a month in which each machine works
+        staff_part : part of a stated staff that falls on these machines
+        """
+        used = np.minimum(used_hours, HOURS_PER_MONTH)
+        sizes, back = np.unique(np.maximum(machines, 1.0), return_inverse=True)
+        if len(sizes) <= EXACT_SIZES:
+            rows = [self._rows(int(n)) for n in sizes]
+            idle = np.array([r.idle for r in rows])
+            slope = np.array([r.per_hour for r in rows])
+        else:
+            idle, slope = self._interpolated(sizes)
+        totals = idle[back] + slope[back] * used[:, None]
+        # Delivery takes a cluster longer than one machine: where both occur, the rows of the
+        # middle size stand for all, and each total is kept.
+        middle = (
+            self._rows(int(np.median(machines))) if len(sizes) > 1 else self._rows(int(sizes[0]))
+        )
+        months = middle.months
+        staff = staff_part if self.terms.staff_fte is not None else 1.0
+        return [
+            replace(
+                line,
+                amount=totals[:, k] / months[k] * (staff if line.item == "Staff" else 1.0),
+            )
+            for k, line in enumerate(middle.lines)
+            if months[k] > 0 and totals[:, k].any()
+        ]
+
+    def _interpolated(self, sizes: Array) -> tuple[Array, Array]:
+        """Totals of fleets between the sizes that are worked out: per machine, by the logarithm."""
+        most = max(int(sizes[-1]), 1)
+        known = [*(n for n in FLEETS if n < most), most]
+        rows = [self._rows(n) for n in known]
+        x, at = np.log(sizes), np.log(known)
+
+        def column(of: Array) -> Array:
+            each = of / np.array(known)[:, None]
+            return np.stack([np.interp(x, at, c) for c in each.T], axis=1) * sizes[:, None]
+
+        return column(np.array([r.idle for r in rows])), column(
+            np.array([r.per_hour for r in rows])
+        )
+
+    def usd_per_month(self, machines: float, used_hours: float) -> float:
+        """US dollars a month of one fleet, averaged over the horizon."""
+        rows = self._rows(int(machines))
+        used = min(used_hours, HOURS_PER_MONTH)
+        return (rows.idle_total + rows.per_hour_total * used) / self.months
+
+    @cached_property
+    def spread(self) -> tuple[float, float]:
+        """10th and 90th percentile of what owning costs over its likely value, from its rows."""
+
+        def uniform(span: Span) -> Array:
+            # The same numbers for a row wherever it enters; different rows move apart.
+            return np.random.default_rng(zlib.crc32(span.id.encode())).random(SPREAD_DRAWS)
+
+        hours = HOURS_PER_MONTH * PLANNED_USE
+        totals = np.asarray(self._flow(SPREAD_FLEET, hours, drawn(uniform)).total, float)
+        low, high = np.quantile(totals, [0.1, 0.9]) / float(self._flow(SPREAD_FLEET, hours).total)
+        return min(float(low), 1.0), max(float(high), 1.0)
+
+    # --- made once for each size
+
+    def _make_plan(self, machines: int, pick: Pick = likely) -> OwnPlan:
+        owned = self._placed(machines, self.site, pick)
+        if not owned.facility.feasible and self.terms.cooling is Cooling.automatic:
+            liquid = replace(self.site, colocation="colo-hd", pue="pue-liquid", cooling="liquid")
+            cooled = self._placed(machines, liquid, pick)
+            # Where neither is possible the reason for air is the one that helps.
+            owned = cooled if cooled.facility.feasible else owned
+        return replace(owned, terms=replace(owned.terms, **self._stated(pick)))
+
+    def _placed(self, machines: int, site: Site, pick: Pick) -> OwnPlan:
+        return plan(
+            self.machine,
+            machines,
+            self.months,
+            self.capital,
+            site=site,
+            pick=pick,
+            quote_usd=self.quote,
+        )
+
+    def _stated(self, pick: Pick) -> dict[str, Any]:
+        """What the user said of the place and the people, in place of the table's rows."""
+        found: dict[str, Any] = {
+            name: getattr(self.terms, name)
+            for name in ("usd_per_kwh", "pue", "staff_fte")
+            if getattr(self.terms, name) is not None
+        }
+        if self.terms.stored_gb:
+            found["storage_usd"] = self.terms.stored_gb / GB_PER_TB * pick(self.capital[STORAGE])
+        return found
+
+    def _flow(self, machines: int, used_hours: float, pick: Pick = likely) -> CashFlow:
+        owned = self._plan(machines) if pick is likely else self._make_plan(machines, pick)
+        own = owned.terms
+        if own.delivery_months >= self.months:
+            # Never delivered in time, which `refusal` says: the rows are those of no waiting.
+            own = replace(own, delivery_months=0)
+        waits = own.delivery_months > 0 and self.rent > 0
+        bridge = Rental(usd_per_hour=self.rent) if waits else None
+        return monthly_cost(own, "buy", float(machines), used_hours, self.months, bridge=bridge)
+
+    def _make_rows(self, machines: int) -> _Rows:
+        if machines > LARGEST:
+            rows, times = self._rows(LARGEST), machines / LARGEST
+            return _rows(rows.lines, rows.idle * times, rows.per_hour * times)
+        flows = self._flow(machines, 0.0), self._flow(machines, HOURS_PER_MONTH)
+        totals = [{x.item: float(x.total) for x in flow.lines} for flow in flows]
+        # A row that only use brings (power) has a schedule in the second flow alone.
+        lines = {x.item: x for flow in flows for x in flow.lines}
+        known = [lines.get(item, line) for item, line in self._every_row.items()]
+        idle, full = (np.array([t.get(line.item, 0.0) for line in known]) for t in totals)
+        return _rows(tuple(known), idle, (full - idle) / HOURS_PER_MONTH)
+
+    @cached_property
+    def _every_row(self) -> dict[str, CashLine]:
+        """Every row that any fleet has, in the order of a cluster's."""
+        found: dict[str, CashLine] = {}
+        for n in (CLUSTER, 1):
+            for line in self._flow(n, HOURS_PER_MONTH).lines:
+                found.setdefault(line.item, line)
+        return found
+
+
+def gpu_owner(
+    catalogue: Catalogue,
+    sku: str,
+    months: int,
+    location: Location,
+    usd_per_gpu_hour: float,
+    terms: CostTerms,
+) -> Owner | None:
     """Owning machines with this accelerator; None where no purchase price is known.
 
-    usd_per_hour : on-demand rent of one GPU, paid until the machines are delivered
+    usd_per_gpu_hour : on-demand rent of one GPU, paid until the machines are delivered
     """
     watts = catalogue.accelerators[sku].tdp_w or 350.0
     try:
         machine = machine_for(sku, CARDS_PER_SERVER, watts)
     except InputError:
         return None
-    return _curve(catalogue, machine, horizon_months, location, usd_per_hour * machine.gpus)
+    rent = usd_per_gpu_hour * max(machine.gpus, 1)
+    return Owner(catalogue, machine, months, location, rent, terms, sku)
 
 
-def server_curve(
+def server_owner(
     catalogue: Catalogue,
     vcpu: float,
     memory_gb: float,
-    horizon_months: int,
+    months: int,
     location: Location,
     usd_per_hour: float,
-) -> OwnCurve | None:
+    terms: CostTerms,
+) -> Owner | None:
     """Owning CPU servers; small ones are not bought. Price by size within a two-socket server."""
     if vcpu < SMALLEST_OWNED_VCPU:
         return None
     machine = machine_for(None)
-    if memory_gb > 2000:
-        machine = Machine((("srv-cpu-4tb", 1),), machine.kw, machine.resale, 0, fabric_ports=1)
-    return _curve(catalogue, machine, horizon_months, location, usd_per_hour)
+    if memory_gb > LARGE_MEMORY_GB:
+        machine = Machine(((LARGE_SERVER, 1),), machine.kw, machine.resale, 0, fabric_ports=1)
+    return Owner(catalogue, machine, months, location, usd_per_hour, terms, SERVER)
 
 
-def _curve(
-    catalogue: Catalogue, machine: Machine, months: int, location: Location, rent: float
-) -> OwnCurve | None:
-    likely_: list[float] = []
-    for n in FLEETS:
-        usd = _usd_per_machine(catalogue, machine, n, months, location, rent, "likely")
-        if usd is None:
-            return None
-        likely_.append(usd)
-    low = _usd_per_machine(catalogue, machine, FLEETS[1], months, location, rent, "cheap")
-    high = _usd_per_machine(catalogue, machine, FLEETS[1], months, location, rent, "dear")
-    if low is None or high is None:
-        return None
-    at = likely_[1]
-    return OwnCurve(FLEETS, tuple(likely_), low / at, high / at, max(machine.gpus, 1))
-
-
-@lru_cache(maxsize=4096)
-def _usd_per_machine_cached(
-    key: int, machine: Machine, n: int, months: int, europe: bool, rent: float, end: str
-) -> float | None:
-    pick = {"cheap": cheap, "likely": likely, "dear": dear}[end]
-    capital = _CAPITAL[key]
-    site = Site(
-        power="pow-eu" if europe else "pow-us-com", colocation="colo-eu" if europe else "colo-us"
-    )
-    owned = plan(machine, n, months, capital, site=site, pick=pick)
-    if not owned.facility.feasible:
-        site = Site(power=site.power, colocation="colo-hd", pue="pue-liquid", cooling="liquid")
-        owned = plan(machine, n, months, capital, site=site, pick=pick)
-        if not owned.facility.feasible:
-            return None
-    if owned.terms.delivery_months >= months:
-        return None
-    bridge = Rental(usd_per_hour=rent) if owned.terms.delivery_months and rent > 0 else None
-    flow = monthly_cost(owned.terms, "buy", float(n), 730.0 * PLANNED_USE, months, bridge=bridge)
-    return float(flow.per_month) / n
-
-
-# Tables by identity, kept so that an identity is never given to another table.
-_CAPITAL: dict[int, dict[str, Parameter]] = {}
-
-
-def _usd_per_machine(
-    catalogue: Catalogue,
-    machine: Machine,
-    n: int,
-    months: int,
-    location: Location,
-    rent: float,
-    end: str,
-) -> float | None:
-    """USD a month for one of `n` machines; None when the horizon ends before delivery."""
-    capital = catalogue.capital
-    _CAPITAL[id(capital)] = capital
+def _site(location: Location, terms: CostTerms) -> Site:
+    """Rows of the place by where the data may be and what the user said."""
     europe = location is Location.eu
-    return _usd_per_machine_cached(id(capital), machine, n, months, europe, round(rent, 4), end)
+    liquid = terms.cooling is Cooling.liquid
+    return Site(
+        power="pow-eu" if europe else "pow-us-com",
+        pue="pue-liquid" if liquid else "pue-air-modern",
+        colocation="colo-hd" if liquid else "colo-eu" if europe else "colo-us",
+        own_room=terms.site is Place.own_room,
+        cooling="liquid" if liquid else "air",
+        available_kw=terms.available_kw,
+        delivery_months=terms.delivery_months,
+    )

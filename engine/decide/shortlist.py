@@ -127,9 +127,12 @@ def _cheapest_terms(e: Evaluation, ctx: Context) -> float:
             ratio = price.likely / max(lead.unit.on_demand_usd_per_hour(), 1e-9)
             costs.append(rest + (base - rest) * ratio)
         elif terms != "on_demand":
-            each = float(price.per_unit(np.array([units]))[0])
-            month = each if price.basis == "month" else each * HOURS_PER_MONTH
-            costs.append(rest + units * month)
+            if price.owner is not None:
+                used = min(float(lead.busy_hours[0]), HOURS_PER_MONTH)
+                machines = float(np.ceil(units / price.owner.units_per_machine))
+                costs.append(rest + price.owner.usd_per_month(machines, used))
+            else:
+                costs.append(rest + units * price.likely * HOURS_PER_MONTH)
     return min(costs)
 
 

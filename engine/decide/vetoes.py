@@ -52,10 +52,29 @@ def _terms(e: Evaluation, x: Values, ctx: Context) -> Found:
         )
         source = "decision_parameters.csv, owner_min_horizon_months"
         found.append((_always(x), reason, source, "horizon_months"))
+    if terms == "buy":
+        found += _place(e)
     if terms == "spot":
         found += _spot_service(e, x, ctx)
     if terms == "spot" and w.failure_mode is FailureMode.long_run_loss:
         found += _spot_runs(e, x)
+    return found
+
+
+def _place(e: Evaluation) -> Found:
+    """What the room can't power or cool, or what would come too late."""
+    found: Found = []
+    for pool in e.pools:
+        owner = pool.unit.prices["buy"].owner if "buy" in pool.unit.prices else None
+        if owner is None:
+            continue
+        machines = np.ceil(pool.units / owner.units_per_machine - 1e-9)
+        mask = owner.refused(machines)
+        if mask.any():
+            first = int(machines[int(mask.argmax())])
+            field = "available_kw" if "available" in owner.refusal(first) else "location"
+            source = "cost_parameters.csv, limits of racks; the terms of the costs"
+            found.append((mask, owner.refusal(first), source, field))
     return found
 
 

@@ -53,6 +53,7 @@ INPUT_TITLES = {
     "spot_interruptions_per_node_day": "Spot interruptions a node and day",
     "restart_h": "Time of a restart",
     "mtbf_gpu_hours": "GPU-hours between failures",
+    "owning_place_in_range": "Cost of owning: 0.5 at its cheap end, 2 at its dear end",
 }
 
 

@@ -57,7 +57,7 @@ class CostTerms(Terms):
     # --- what a cloud's bill adds
     stored_gb: float | None = term(
         None, "Stored data", "keep", unit="GB", ge=0, le=1e9, allow_inf_nan=False,
-        help="Object storage by the month; left open, the data that the job reads",
+        help="Object storage where you rent, drives of your own where you buy",
     )  # fmt: skip
     egress_gb: float = term(
         0.0, "Data sent out", "out", unit="GB/month", ge=0, le=1e9, allow_inf_nan=False
@@ -66,6 +66,9 @@ class CostTerms(Terms):
     support: bool = term(False, "A support plan of the provider", "help")
 
     # --- owning
+    machine_sku: str = term(
+        "", "Machine that you were quoted", "of", pattern=r"^[A-Za-z0-9 ._+-]{0,60}$"
+    )
     machine_usd: float | None = term(
         None, "Your quote for one machine", "buy", unit="USD", gt=0, le=1e8, allow_inf_nan=False,
         help="What one whole machine costs you, with its GPUs; left open, the table's price",

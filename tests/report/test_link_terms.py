@@ -37,6 +37,7 @@ FULL_COSTS: dict[str, Any] = {
     "egress_gb": 120.5,
     "managed": True,
     "support": True,
+    "machine_sku": "h100-sxm-80gb",
     "machine_usd": 312_000,
     "site": "own_room",
     "cooling": "liquid",

@@ -1,0 +1,173 @@
+"""From a sized pool of machines to the rows of its cash flow: one way for points and for draws.
+
+What the decision compares, what the recommendation shows and what the costs page takes apart are
+sums over these rows and over nothing else. Amounts are arrays of the inputs' length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.assessment import Acquisition
+from engine.cost.cash_flow import CashFlow, CashLine
+from engine.cost.cloud import CloudFees, fees_for
+from engine.cost.rent import TERM_MONTHS, Rental, dedicated, fee_lines, on_demand, reserved
+from engine.decide.candidates import Price, Spec, Unit
+from engine.decide.evaluation import Context, Evaluation, Pool, Values
+from engine.decide.numbers import Array
+
+COMMITTED: frozenset[Acquisition] = frozenset({"dedicated", "reserved_1y", "reserved_3y", "buy"})
+# Rows of owning that rise and fall with what hardware costs; power, rooms and people do not.
+FOLLOW_HARDWARE = frozenset(
+    {
+        "Machines", "Network", "Installation", "Spares", "Maintenance", "Resale",
+        "Cost of capital, written off", "Cost of capital, resale", "Rent until delivery",
+    }
+)  # fmt: skip
+
+
+def terms_of(spec: Spec, unit: Unit) -> Acquisition:
+    """The terms on which a candidate has a unit: on demand where its own are not offered."""
+    return spec.acquisition if spec.acquisition in unit.prices else "on_demand"
+
+
+def pool_lines(
+    terms: Acquisition,
+    unit: Unit,
+    units: Array,
+    paid_hours: Array,
+    goodput: Array,
+    x: Values,
+    ctx: Context,
+    staff_part: float = 1.0,
+) -> tuple[CashLine, ...]:
+    """The rows of machines on their terms over the horizon.
+
+    units : GPUs or servers paid for, those that run side by side included
+    paid_hours : hours a month in which each works or, where hours are paid, is paid for
+    goodput : useful over paid hours on spot
+    staff_part : part of a stated staff that falls on these machines
+    """
+    months = ctx.workload.horizon_months
+    price = unit.prices[terms]
+    market = x["gpu_market_factor"] if unit.hardware == "gpu" else x["cpu_market_factor"]
+    if price.owner is not None:
+        return _owned(price, unit, units, paid_hours, market, x, staff_part)
+    usual = unit.prices["on_demand"]
+    rental = Rental(
+        usd_per_hour=price.likely * market,
+        min_months=price.min_months,
+        after_term_usd_per_hour=usual.likely * market,
+        sources=_source(price),
+    )
+    if terms == "on_demand":
+        return on_demand(rental, units, paid_hours, months)
+    if terms == "spot":
+        useful = on_demand(rental, units, paid_hours * goodput, months, "Rent on spot")
+        lost = on_demand(rental, units, paid_hours * (1 - goodput), months, "Lost to interruptions")
+        return useful + lost
+    if terms == "dedicated":
+        return dedicated(rental, units, months)
+    return reserved(rental, units, months, TERM_MONTHS[terms], paid_hours)
+
+
+def usd_per_month(lines: tuple[CashLine, ...], months: int, n: int) -> Array:
+    """Sum of the rows over the horizon by the month, shape (n,)."""
+    total = np.zeros(n)
+    for line in lines:
+        total = total + np.asarray(line.total)
+    return np.asarray(total / months)
+
+
+def fees_of(spec: Spec, pools: list[Pool], ctx: Context) -> tuple[CashLine, ...]:
+    """What clouds add to the rent: fees of the first rented pool's provider, support of each."""
+    terms, months = ctx.settings.costs, ctx.workload.horizon_months
+    if not (terms.stored_gb or terms.egress_gb or terms.managed or terms.support):
+        return ()
+    found: list[CashLine] = []
+    first = True
+    for pool in pools:
+        price = pool.unit.prices[terms_of(spec, pool.unit)]
+        if price.owner is not None:
+            continue
+        rent = pool.lines if terms.support else ()
+        found += fee_lines(cloud_fees(price, ctx, whole=first).fees, rent, months)
+        first = False
+    return tuple(found)
+
+
+def cloud_fees(price: Price, ctx: Context, whole: bool = True) -> CloudFees:
+    """The fees of the provider whose price is taken, and what it has no row for.
+
+    whole : with storage, egress and the control plane, which a plan pays once; else support alone
+    """
+    terms = ctx.settings.costs
+    return fees_for(
+        price.ref.provider if price.ref is not None else "",
+        ctx.catalogue.running,
+        egress_gb=terms.egress_gb if whole else 0.0,
+        stored_gb=(terms.stored_gb or 0.0) if whole else 0.0,
+        control_plane=terms.managed and whole,
+        support=terms.support,
+    )
+
+
+def flow_of(e: Evaluation, ctx: Context, label: str = "") -> CashFlow:
+    """The cash-flow table of an evaluated candidate at its first row of inputs.
+
+    Rows of several pools carry the name of their hardware.
+    """
+    many = len(e.pools) > 1
+    lines: list[CashLine] = []
+    for pool in e.pools:
+        head = f"{pool.unit.name}: " if many else ""
+        lines += (replace(first_row(x), item=f"{head}{x.item}") for x in pool.lines)
+    lines += (first_row(x) for x in e.fees)
+    return CashFlow(
+        label or e.spec.id,
+        ctx.workload.horizon_months,
+        tuple(line for line in lines if line.total),
+        float(e.useful_hours[0]) * ctx.workload.horizon_months,
+    )
+
+
+def first_row(line: CashLine) -> CashLine:
+    """A row at the first of its draws."""
+    amount = np.asarray(line.amount, float)
+    return replace(line, amount=float(amount.flat[0]) if amount.ndim else float(amount))
+
+
+def owning_factor(price: Price, x: Values) -> Array:
+    """What owning costs over its likely value, from where its rows stand within their ranges.
+
+    The input runs from 0.5 at the cheap end (10th percentile) to 2 at the dear one (90th).
+    """
+    assert price.owner is not None
+    low, high = price.owner.spread
+    place = np.log2(x["owning_place_in_range"])
+    return np.asarray(np.where(place < 0, low ** np.abs(place), high ** np.abs(place)))
+
+
+def _owned(
+    price: Price,
+    unit: Unit,
+    units: Array,
+    hours: Array,
+    market: Array,
+    x: Values,
+    staff_part: float,
+) -> tuple[CashLine, ...]:
+    assert price.owner is not None
+    machines = np.ceil(units / price.owner.units_per_machine - 1e-9)
+    spread = owning_factor(price, x)
+    return tuple(
+        replace(line, amount=line.amount * spread * (market if line.item in FOLLOW_HARDWARE else 1))
+        for line in price.owner.lines(machines, hours, staff_part)
+    )
+
+
+def _source(price: Price) -> tuple[str, ...]:
+    ref = price.ref
+    return () if ref is None else (f"{ref.provider} {ref.sku}, read on {ref.as_of.isoformat()}",)
