@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from engine.workload.cost_terms import CostTerms
+from engine.workload.reliability_terms import ReliabilityTerms
 
 
 class Settings(BaseModel):
@@ -13,6 +14,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     costs: CostTerms = CostTerms()
+    reliability: ReliabilityTerms = ReliabilityTerms()
 
 
 USUAL = Settings()
