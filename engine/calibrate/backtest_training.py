@@ -19,12 +19,8 @@ from engine.calibrate.training_rows import Cells, Reading, number, read, read_al
 from engine.errors import ImportFileError
 from engine.estimate.collectives import Array
 from engine.estimate.memory import MemoryInputs, training_memory
-from engine.estimate.training import (
-    StepInputs,
-    interval_factors,
-    shipped_calibration,
-    step_time,
-)
+from engine.estimate.training import StepInputs, step_time
+from engine.estimate.training_calibration import interval_factors, shipped_calibration
 
 NEEDED = ("gpu", "layers", "hidden", "seq_len", "global_batch_seqs")
 # Bounds of measured over predicted: what 80% of the rows with a Megatron-type stack lie within.
@@ -109,7 +105,7 @@ def score_steps(rows: Sequence[Cells], readings: Sequence[Reading]) -> list[Scor
     for i, seconds in zip(kept, total.tolist(), strict=True):
         r = readings[i]
         low, high = interval_factors(
-            moe=r.moe, known=r.source in calibration.offsets, calibrated=r.calibrated
+            moe=r.moe, known=r.source in calibration.known, calibrated=r.calibrated
         )
         group = rows[i].get("group") or "not stated"
         found.append(

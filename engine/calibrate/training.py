@@ -24,7 +24,8 @@ from scipy.optimize import least_squares
 from engine.calibrate.training_knobs import KNOBS
 from engine.calibrate.training_rows import Cells, Reading, read, stack_inputs
 from engine.estimate.collectives import Array
-from engine.estimate.training import CALIBRATION, StepInputs, step_time
+from engine.estimate.training import StepInputs, step_time
+from engine.estimate.training_calibration import BETWEEN_STACKS, CALIBRATION, WITHIN_STACK
 
 ROWS = CALIBRATION.parent / "measured_training.csv"
 SCALE = 0.08  # of one residual, in logs: repeated measurements differ by 1 to 9%
@@ -32,6 +33,7 @@ TAIL = 2.0  # residuals beyond this many scales count less and less (Cauchy)
 SOURCE_SD = 0.12  # of a source's own level
 OLDER_WEIGHT = 0.5  # of a row that a later release of its table replaced
 MOST_ROWS = 240  # of one family in a fit: vTrain has 1,440 of one small sweep
+FEW_ROWS = 3  # below them a source's own level is a hint, not knowledge
 STEP_OF_RUN = 0.9  # step time against the average of a whole run (BLOOM)
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
@@ -205,6 +207,23 @@ class LeftOut:
     families: NDArray[np.str_]
     moe: NDArray[np.bool_]
     known: NDArray[np.bool_]
+    stacks: NDArray[np.str_]  # rows of one group, chip, width and way of sharding
+
+    def after_one(self) -> tuple[float, float]:
+        """Median error and log half width of 80% when one row of the same stack is measured.
+
+        Every row of a stack in turn stands for the measured one; the median of stacks.
+        """
+        trust = BETWEEN_STACKS**2 / (BETWEEN_STACKS**2 + WITHIN_STACK**2)
+        medians, widths = [], []
+        for stack, n in sorted(Counter(self.stacks).items()):
+            if n < 3:
+                continue
+            e = self.errors[self.stacks == stack]
+            rest = np.abs(e[:, None] - trust * e[None, :])[~np.eye(n, dtype=bool)]
+            medians.append(np.median(np.expm1(rest)))
+            widths.append(np.quantile(rest, 0.8))
+        return float(np.median(medians)), float(np.mean(widths))
 
     def family_medians(self) -> Array:
         """Median error of each family with at least three rows, as fractions."""
@@ -241,8 +260,14 @@ def leave_families_out(sample: Sample, full: Fit, evaluations: int = 6) -> LeftO
     rows = np.concatenate([held for _, held, _ in parts])
     return LeftOut(
         np.concatenate([e for e, _, _ in parts]), sample.families[rows], sample.moe[rows],
-        np.concatenate([k for _, _, k in parts]),
+        np.concatenate([k for _, _, k in parts]), _stacks(sample)[rows],
     )  # fmt: skip
+
+
+def _stacks(s: Sample) -> NDArray[np.str_]:
+    i = s.inputs
+    keys = zip(s.groups, s.sources, i.peak_class, i.full_shard, i.lora, strict=True)
+    return np.array(["|".join(str(part) for part in key) for key in keys])
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -266,10 +291,11 @@ def _write(out: Path, sample: Sample, full: Fit, left: LeftOut) -> None:
     rows = f"{len(sample)} rows of {len(set(sample.families))} families, measured_training.csv"
 
     def add(
-        name: str, value: float, low: float, high: float, unit: str, what: str, of: str
-    ) -> None:
+        name: str, value: float, low: float, high: float, unit: str, what: str, of: str,
+        sure: str = "medium",
+    ) -> None:  # fmt: skip
         numbers = (f"{value:.6g}", f"{low:.6g}", f"{high:.6g}")
-        table.append((name, *numbers, unit, what, of, today, "medium"))
+        table.append((name, *numbers, unit, what, of, today, sure))
 
     for (name, knob), x, error in zip(KNOBS.items(), full.values, full.errors, strict=True):
         ends = [x, x - 1.28 * error, x + 1.28 * error]
@@ -282,7 +308,8 @@ def _write(out: Path, sample: Sample, full: Fit, left: LeftOut) -> None:
         n = int(np.sum(sample.sources == name))
         spread = 1.28 * SOURCE_SD / np.sqrt(1 + n**0.5)
         what = f"own level of {name}"
-        add(f"offset.{name}", level, level - spread, level + spread, "log", what, f"{n} rows")
+        sure = "medium" if n >= FEW_ROWS else "low"
+        add(f"offset.{name}", level, level - spread, level + spread, "log", what, f"{n} rows", sure)
     for name, (value, what) in _widths(left).items():
         add(f"width.{name}", value, value * 0.8, value * 1.3, "log", what, "left-out families")
     for name, (value, what) in _figures(sample, left).items():
@@ -295,18 +322,16 @@ def _widths(left: LeftOut) -> dict[str, tuple[float, str]]:
     """Half widths of the 80% interval by kind and by whether the software is known."""
     found: dict[str, float] = {}
     for kind, rows in (("dense", ~left.moe), ("moe", left.moe)):
-        siblings, strangers = (
-            left.half_width(rows & left.known),
-            left.half_width(rows & ~left.known),
-        )
+        siblings = left.half_width(rows & left.known)
+        strangers = left.half_width(rows & ~left.known)
         by_row = float(np.quantile(np.abs(left.errors[rows]), 0.8))
-        # Siblings among the rows resemble one another more than what a user brings: halfway.
-        found[f"{kind}_known"] = min(np.sqrt(siblings * strangers), by_row)
+        # Fewer rows have a sibling than have none: theirs is never wider than all rows'.
+        found[f"{kind}_known"] = min(siblings, by_row)
         found[f"{kind}_unseen"] = max(strangers, found[f"{kind}_known"])
     what = "half width of the 80% interval"
     told = {k: (v, f"{what}, {k.replace('_', ', ')} software") for k, v in found.items()}
+    told["measured"] = (left.after_one()[1], f"{what}, after one measured step of the same stack")
     told["uncalibrated_factor"] = (2.0, "widening for hardware without rows")
-    told["measured"] = (0.09, f"{what}, after one measured step of the same stack")
     return told
 
 
@@ -320,6 +345,7 @@ def _figures(sample: Sample, left: LeftOut) -> dict[str, tuple[float, str]]:
         "row_p90": (float(np.quantile(ape[no_vtrain], 0.9)), "90th percentile of rows"),
         "dense_median": (float(np.median(ape[dense])), "median of dense rows"),
         "moe_median": (float(np.median(ape[left.moe])), "median of rows with experts"),
+        "after_one_median": (left.after_one()[0], "median after one measured step of the stack"),
         "newest_year": (float(sample.inputs.year.max()), "newest software in the rows"),
     }
 

@@ -129,8 +129,6 @@ def _must_be_scorable(cells: Cells) -> None:
         raise _Unstated("whole-run average, not a step")
     if "offload" in _text(cells, "activation_recompute") or "offload" in _text(cells, "zero_stage"):
         raise _Unstated("offload to the host is not modelled")
-    if "qlora" in _text(cells, "task") or "nf4" in _text(cells, "precision"):
-        raise _Unstated("4-bit base weights are not modelled")
 
 
 def _needed(cells: Cells, column: str) -> float:
@@ -283,10 +281,12 @@ def _job(
     cells: Cells, net: Mapping[str, float], stack: int, assumed: list[str]
 ) -> dict[str, float]:
     lora = "lora" in _text(cells, "task")
+    four_bit = "qlora" in _text(cells, "task") or "nf4" in _text(cells, "precision")
     flash = stack != LEGACY
     again, core = _recompute(cells, stack, assumed)
     return {
-        "lora": float(lora), "recompute": again, "recompute_core": core, "flash": float(flash),
+        "lora": float(lora), "four_bit": float(four_bit), "recompute": again,
+        "recompute_core": core, "flash": float(flash),
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Time of one training step, analytic and vectorised: compute, communication, bubble, overheads.
 
 Every input is an array of one length (rows, plans or draws) or a scalar that broadcasts. The
-parameters are fitted to published runs by `engine/calibrate/training.py` and live in
-`data/calibration_training.csv`. Seconds, bytes, FLOP/s; sequences count in tokens.
+parameters are fitted to published runs; `training_calibration.py` reads them. Seconds, bytes,
+FLOP/s; sequences count in tokens.
 
 References
 ----------
@@ -14,16 +14,12 @@ References
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import DataError
 from engine.estimate.collectives import (
     Array,
     all_to_all_seconds,
@@ -75,6 +71,7 @@ class StepInputs:
     micro_batch: Array
     micro_batches: Array
     lora: Array  # 1: frozen weights with adapters
+    four_bit: Array  # 1: those weights are kept in 4 bits (QLoRA)
     recompute: Array  # share of the forward products done again in backward
     recompute_core: Array  # share of the attention core done again
     flash: Array  # 1: fused attention
@@ -87,9 +84,9 @@ class StepInputs:
     cp: Array
     ep: Array
     dp: Array
-    full_shard: Array  # 1: weights sharded (ZeRO-3, FSDP); gathered for each micro-batch
-    gathers: Array  # gathers of the weights a micro-batch: 2, 1 when kept until backward
-    shard_ranks: Array  # ranks that share the optimizer state
+    full_shard: Array  # 1: gradients reduced each micro-batch, and weights gathered (FSDP)
+    gathers: Array  # of the weights a micro-batch: 2, 1 when kept until backward, 0 for ZeRO-2
+    shard_ranks: Array  # ranks that share the sharded states
     # The hardware.
     peak: Array
     peak16: Array
@@ -132,6 +129,7 @@ def step_time(r: StepInputs, p: Parameters) -> StepTime:
     passes = np.where(r.lora > 0, 2.0 + p["lora_extra"], 3.0)
     compute = (forward * passes + _accumulation(r, p)) * level
     again = forward * r.recompute * level
+    compute = compute + _unpacking(r, p)
     attention = _attention(r, p, tokens) * level
     floor = _launch_floor(r, p) * (passes + r.recompute) / 3.0
     launch = overlapped(compute + again + attention, floor, 4.0) - (compute + again + attention)
@@ -250,6 +248,13 @@ def _accumulation(r: StepInputs, p: Parameters) -> Array:
     return np.asarray(np.where(keeps, p["accumulate_bytes"] * held / r.hbm, 0.0))
 
 
+def _unpacking(r: StepInputs, p: Parameters) -> Array:
+    """Seconds of turning a layer's 4-bit weights into 16 bits, once a pass over them."""
+    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / r.ep
+    moved = p["unpack_bytes"] * held * (2.0 + r.recompute)
+    return np.asarray(np.where(r.four_bit > 0, moved / r.hbm, 0.0))
+
+
 def _attention(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     """Seconds of a layer's attention core for one micro-batch, forward and backward, 16 bits.
 
@@ -343,8 +348,11 @@ def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array
     """Seconds of one all-gather of all parameters that a GPU works with."""
     shared, experts = _groups(r)
     link = {"fast": _fast(r, p), "domain": r.domain, "nic": _nic(r, p)}
-    one = gather_seconds(shared * bytes_per_parameter, r.dp * r.cp, r.tp, **link)
-    nodes = r.gpus / (r.pp * r.domain)
+    ranks = r.dp * r.cp
+    # Weights sharded inside a node (HSDP) are gathered there.
+    ranks = np.where(r.full_shard > 0, np.minimum(ranks, np.maximum(r.shard_ranks, 1.0)), ranks)
+    one = gather_seconds(shared * bytes_per_parameter, ranks, r.tp, **link)
+    nodes = ranks * r.tp / r.domain
     late = p["ring_us"] * 1e-6 * np.maximum(nodes - 1.0, 0.0) * r.layers / r.pp
     copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep, 1.0)), 1.0)
     two = gather_seconds(experts * bytes_per_parameter, copies, np.maximum(r.ep, 1.0), **link)
@@ -353,8 +361,10 @@ def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array
 
 def _full_shard(r: StepInputs, p: Parameters) -> Array:
     """Seconds of the gathers and the reduction of one micro-batch when weights are sharded [3]."""
-    frozen = np.where(r.lora > 0, 2.0, 2.0 * r.gathers + p["reduce_bytes"])
-    seconds = _exchange(r, p, np.asarray(np.where(r.lora > 0, 2.0 * frozen, frozen)))
+    # Frozen weights are gathered twice, in 16 bits or 4, and have no gradients.
+    frozen = 2.0 * np.where(r.four_bit > 0, 0.5, 2.0)
+    moved = np.where(r.lora > 0, frozen, 2.0 * r.gathers + p["reduce_bytes"])
+    seconds = _exchange(r, p, np.asarray(moved))
     seconds = seconds * np.where(r.stack == LEGACY, p["legacy_gather"], 1.0)
     return np.asarray(np.where(r.full_shard > 0, seconds, 0.0))
 
@@ -365,7 +375,19 @@ def _gradient_exchange(r: StepInputs, p: Parameters, micro: Array) -> Array:
     seconds = _exchange(r, p, np.asarray(trained * _by_stack(p, "grad_bytes", r.stack)))
     window = np.where(r.stack == LEGACY, 0.0, p["grad_window"] * micro)
     hidden = overlapped(window, seconds, 3.0) - window
-    return np.asarray(np.where(r.full_shard > 0, 0.0, hidden))
+    return np.asarray(np.where(r.full_shard > 0, _between_copies(r, p, window), hidden))
+
+
+def _between_copies(r: StepInputs, p: Parameters, window: Array) -> Array:
+    """Exposed seconds of summing gradients over copies of weights that are sharded in nodes."""
+    copies = np.maximum(r.dp * r.cp / np.maximum(r.shard_ranks, 1.0), 1.0)
+    shared, _ = _groups(r)
+    size = np.where(r.lora > 0, 0.01, 1.0) * shared / np.maximum(r.shard_ranks, 1.0)
+    # All-reduce in 32 bits: each GPU has its own shard, and its own port.
+    seconds = 2.0 * gather_seconds(
+        4.0 * size, copies, r.domain, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
+    )
+    return np.asarray(overlapped(window, seconds, 3.0) - window)
 
 
 def _optimizer(r: StepInputs, p: Parameters) -> Array:
@@ -373,59 +395,3 @@ def _optimizer(r: StepInputs, p: Parameters) -> Array:
     shared, experts = _groups(r)
     owned = (shared + experts) / np.maximum(r.shard_ranks, 1.0)
     return np.asarray(np.where(r.lora > 0, 0.0, p["optimizer_bytes"] * owned / r.hbm))
-
-
-# ---------------------------------------------------------------- the shipped calibration
-
-CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_training.csv"
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Fitted parameters, levels of known sources, widths of the intervals, with their source."""
-
-    parameters: Mapping[str, float]
-    offsets: Mapping[str, float]
-    widths: Mapping[str, float]
-    figures: Mapping[str, float]
-    newest_year: float
-    sources: tuple[str, ...]
-
-
-@cache
-def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
-    """The calibration file, checked.
-
-    Raises
-    ------
-    DataError : when a value is no number
-    """
-    found: dict[str, dict[str, float]] = {"parameter": {}, "offset": {}, "width": {}, "figure": {}}
-    with path.open(encoding="utf-8", newline="") as file:
-        for line, row in enumerate(csv.DictReader(file), start=2):
-            try:
-                value = float(row["value"])
-            except (TypeError, ValueError):
-                raise DataError(
-                    "is no number", file=path, line=line, column="value", right="a number"
-                ) from None
-            kind, _, name = row["id"].partition(".")
-            found.setdefault(kind, {})[name] = value
-    return Calibration(
-        found["parameter"], found["offset"], found["width"], found["figure"],
-        found["figure"].get("newest_year", REFERENCE_YEAR),
-        ("published training runs, fitted in data/calibration_training.csv",),
-    )  # fmt: skip
-
-
-def interval_factors(*, moe: bool, known: bool, calibrated: bool) -> tuple[float, float]:
-    """Factors on the step time that bound its 80% interval.
-
-    known : whether the software's own level was measured; calibrated : whether the hardware has
-    rows in the calibration. Widths come from rows that were left out of the fit.
-    """
-    widths = shipped_calibration().widths
-    half = widths[f"{'moe' if moe else 'dense'}_{'known' if known else 'unseen'}"]
-    if not calibrated:
-        half = max(half, 0.1) * widths["uncalibrated_factor"]
-    return float(np.exp(-half)), float(np.exp(half))

@@ -1,0 +1,124 @@
+"""What the step model was fitted to: its parameters, the widths of its intervals, a user's steps.
+
+Reads `data/calibration_training.csv`, which `engine/calibrate/training.py` writes. Knows neither
+plans nor prices.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.errors import DataError, InputError
+from engine.estimate.training import REFERENCE_YEAR
+
+CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_training.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Fitted parameters, levels of known sources, widths of the intervals, with their source."""
+
+    parameters: Mapping[str, float]
+    offsets: Mapping[str, float]  # logs
+    known: frozenset[str]  # sources whose level rests on a few rows at least
+    widths: Mapping[str, float]
+    figures: Mapping[str, float]
+    newest_year: float
+    sources: tuple[str, ...]
+
+
+@cache
+def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
+    """The calibration file, checked.
+
+    Raises
+    ------
+    DataError : when a value is no number
+    """
+    found: dict[str, dict[str, float]] = {"parameter": {}, "offset": {}, "width": {}, "figure": {}}
+    known: set[str] = set()
+    with path.open(encoding="utf-8", newline="") as file:
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            try:
+                value = float(row["value"])
+            except (TypeError, ValueError):
+                raise DataError(
+                    "is no number", file=path, line=line, column="value", right="a number"
+                ) from None
+            kind, _, name = row["id"].partition(".")
+            found.setdefault(kind, {})[name] = value
+            if kind == "offset" and row["confidence"] != "low":
+                known.add(name)
+    return Calibration(
+        found["parameter"], found["offset"], frozenset(known), found["width"], found["figure"],
+        found["figure"].get("newest_year", REFERENCE_YEAR),
+        ("published training runs, fitted in data/calibration_training.csv",),
+    )  # fmt: skip
+
+
+def interval_half_width(*, moe: bool, known: bool, calibrated: bool) -> float:
+    """Log half width of the 80% interval of a step time, from rows left out of the fit.
+
+    known : whether the software's own level was measured; calibrated : whether the hardware has
+    rows in the calibration
+    """
+    widths = shipped_calibration().widths
+    half = widths[f"{'moe' if moe else 'dense'}_{'known' if known else 'unseen'}"]
+    return half if calibrated else max(half, 0.1) * widths["uncalibrated_factor"]
+
+
+def interval_factors(*, moe: bool, known: bool, calibrated: bool) -> tuple[float, float]:
+    """Factors on the step time that bound its 80% interval."""
+    half = interval_half_width(moe=moe, known=known, calibrated=calibrated)
+    return float(np.exp(-half)), float(np.exp(half))
+
+
+# --- the user's own measurement
+
+WITHIN_STACK = 0.1  # log spread of the errors among runs of one stack, GPU and precision
+BETWEEN_STACKS = 0.2  # of the levels of different stacks
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What a user's own steps say of the model: a factor on its times, and what is still open."""
+
+    scale: float
+    half_width: float  # log, of the 80% interval
+    points: int
+
+
+def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:
+    """The factor on the model's step times that measured steps of the same stack call for.
+
+    The mean log ratio, drawn towards none by how much runs of one stack differ among themselves
+    against how much stacks differ: a single step moves the model by four fifths of its error.
+
+    Raises
+    ------
+    InputError : when the times are not positive, or not as many of one as of the other
+    """
+    predicted = np.atleast_1d(np.asarray(predicted_s, dtype=float))
+    measured = np.atleast_1d(np.asarray(measured_s, dtype=float))
+    if predicted.shape != measured.shape or not len(measured):
+        raise InputError(
+            f"{len(measured)} times for {len(predicted)} plans", where="measured_s",
+            right="one for each",
+        )  # fmt: skip
+    if not (
+        np.isfinite(measured) & (measured > 0) & np.isfinite(predicted) & (predicted > 0)
+    ).all():
+        raise InputError("a time is not positive", where="measured_s", right="seconds of a step")
+    n = len(measured)
+    trust = BETWEEN_STACKS**2 / (BETWEEN_STACKS**2 + WITHIN_STACK**2 / n)
+    scale = float(np.exp(trust * np.mean(np.log(measured / predicted))))
+    # The next run errs by its own spread and by what the mean of n leaves open.
+    width = shipped_calibration().widths["measured"] * np.sqrt((1 + 1 / n) / 2)
+    return Recalibration(scale, float(width), n)
