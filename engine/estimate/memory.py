@@ -1,141 +1,235 @@
-"""Memory of one GPU during training, item by item [GiB].
+"""Memory of one GPU during training, item by item [GiB]: of one plan, or of very many at once.
+
+From a model's shape and a plan to the numbers that `memory_terms` counts with. Knows no prices,
+no speed and no Streamlit.
 
 References
 ----------
 [1] Rajbhandari et al. 2020, arXiv 1910.02054: 16 bytes a parameter, sharded by ZeRO stage.
-[2] Korthikanti et al. 2022, arXiv 2205.05198: activations by tensor, sequence parallelism and
-    recomputation; the first pipeline stage holds p micro-batches of L/p layers.
-[3] Megatron-LM README: distributed optimizer, 6 + 12/d bytes a parameter with fp32 gradients.
+[2] Dettmers et al. 2023, arXiv 2305.14314: 4-bit weights with scales quantized again.
+[3] DeepSeek-AI 2024, arXiv 2412.19437: latent attention, heads of 128 + 64 and of 128.
+[4] Hu et al. 2021, arXiv 2106.09685: low-rank adapters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-GIB = 2.0**30
-# Context, communication libraries and what the allocator keeps beside the tensors [GiB].
-CONTEXT_GIB = 1.6
-FRAGMENTATION = 0.04
+from engine.errors import InputError
+from engine.estimate.estimate import Estimate
+from engine.estimate.memory_terms import (
+    DEEPSPEED_BUCKET,
+    DUALPIPE,
+    GIB,
+    GPIPE,
+    MASTER_BYTES,
+    ONE_F_ONE_B,
+    Array,
+    MemoryBreakdown,
+    MemoryInputs,
+    calibration,
+    fits,
+    training_memory,
+)
+from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape import ModelShape
+
+__all__ = [
+    "GIB",
+    "MASTER_BYTES",
+    "SCHEDULES",
+    "USABLE",
+    "Array",
+    "MemoryBreakdown",
+    "MemoryInputs",
+    "adapter_params",
+    "as_items",
+    "calibration",
+    "fits",
+    "frozen_bytes",
+    "host_memory_gib",
+    "memory_estimate",
+    "memory_inputs",
+    "memory_of_plans",
+    "plan_memory",
+    "routed_params",
+    "serving_weights_gib",
+    "training_memory",
+]
+
+MOMENT_BYTES = {"adam": 8.0, "adam8bit": 2.0, "sgd": 4.0, "muon": 4.0}  # of Adam: two in 32 bits
+WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0}  # as trained
+USABLE = 0.95  # of what the card reports; beyond, an allocation fails sooner or later
+LATENT_HEAD = 160.0  # elements a head of latent attention: query and key 192, value and output 128
+Schedule = Literal["1f1b", "gpipe", "dualpipe"]
+SCHEDULES: dict[Schedule, float] = {"1f1b": ONE_F_ONE_B, "gpipe": GPIPE, "dualpipe": DUALPIPE}
+SOURCES = ("calibration_memory.csv",)
 
 
-@dataclass(slots=True)
-class MemoryInputs:
-    """One row a plan; counts of parameters and elements, arrays of one length.
+def plan_memory(
+    shape: ModelShape, plan: TrainingPlan, schedule: Schedule = "1f1b"
+) -> MemoryBreakdown:
+    """Peak memory of the fullest GPU of one plan, arrays of one row [GiB]."""
+    return memory_of_plans(shape, plan, schedule=np.array([SCHEDULES[schedule]]))
 
-    expert_params : parameters of routed experts among `params`, split over `ep` ranks
-    zero : ZeRO stage 0 to 3 (3 is FSDP's full shard); d : ranks that shard the states
-    recompute : 0 none, 1 selective (attention core), 2 full
-    weight_bytes : bytes of a frozen weight for LoRA (2, or about 0.56 for 4 bits with scales)
+
+def memory_of_plans(
+    shape: ModelShape, usual: TrainingPlan, **columns: Array | float
+) -> MemoryBreakdown:
+    """Peak memory of the fullest GPU of many plans of one job [GiB], arrays of their length.
+
+    usual : what all plans share (task, precision, optimizer, sequence length, code)
+    columns : fields of `MemoryInputs` that differ, one row a plan: tp, pp, vp, cp, ep, zero, d
+        (ranks that shard), expert_d, micro_batch, micro_batches, recompute (0, 1, 2), megatron,
+        sequence_parallel ...
+
+    Raises
+    ------
+    InputError : for a column that the memory model doesn't know
     """
-
-    params: Array
-    expert_params: Array
-    layers: Array
-    hidden: Array
-    heads: Array
-    q_width: Array
-    kv_width: Array
-    mlp_width: Array
-    vocab: Array
-    seq: Array
-    micro_batch: Array
-    tp: Array
-    pp: Array
-    cp: Array
-    ep: Array
-    d: Array
-    zero: Array
-    micro_batches: Array
-    recompute: Array
-    lora: Array
-    adapter_share: Array
-    weight_bytes: Array
-    flash: Array
-    megatron: Array
+    known = {f.name for f in fields(MemoryInputs)}
+    unknown = next((name for name in columns if name not in known), None)
+    if unknown is not None:
+        raise InputError("is no column of a plan's memory", where=unknown,
+                         right=", ".join(sorted(known)))  # fmt: skip
+    return training_memory(replace(memory_inputs(shape, usual), **columns))
 
 
-@dataclass(slots=True)
-class MemoryBreakdown:
-    """GiB of one GPU by item; `total` is what the driver would report at the peak."""
-
-    weights: Array
-    gradients: Array
-    optimizer: Array
-    activations: Array
-    logits: Array
-    buffers: Array
-    overhead: Array
-
-    @property
-    def total(self) -> Array:
-        """All items together."""
-        return np.asarray(
-            self.weights + self.gradients + self.optimizer + self.activations + self.logits
-            + self.buffers + self.overhead
-        )  # fmt: skip
+def memory_estimate(memory: MemoryBreakdown, *, megatron: bool, row: int = 0) -> Estimate:
+    """One row's total with its 80% interval [GiB]."""
+    c = calibration()
+    likely = float(np.ravel(memory.total)[row])
+    low, high = (
+        (c.interval_low, c.interval_high) if megatron
+        else (c.interval_low_native, c.interval_high_native)
+    )  # fmt: skip
+    return Estimate(likely * low, likely, likely * high, "GiB", SOURCES)
 
 
-def training_memory(m: MemoryInputs) -> MemoryBreakdown:
-    """Peak memory of the fullest GPU: the first pipeline stage, or the last with its logits."""
-    embedding = m.vocab * m.hidden
-    shared = m.params - m.expert_params
-    stage = (shared - 2 * embedding) / m.pp + np.where(m.pp > 1, embedding, 2 * embedding)
-    # Ranks that share a GPU's experts are fewer than those that share the rest: d·tp/ep.
-    experts = m.expert_params / (m.pp * m.ep)
-    expert_d = np.maximum(m.d * m.tp / m.ep, 1.0)
-    one = np.maximum(stage, shared / m.pp * 0.9) / m.tp
-    lora = m.lora > 0
-    full_shard = m.zero >= 3
-    held = one + experts
-
-    def spread(applies: NDArray[np.bool_]) -> Array:
-        # Parameters that a rank keeps of a state, sharded where it applies.
-        return np.asarray(np.where(applies, one / m.d + experts / expert_d, held))
-
-    weights = np.where(full_shard, spread(full_shard) * 4, held * 2)
-    weights = np.where(lora, spread(full_shard) * m.weight_bytes, weights)
-    # Megatron keeps gradients in 32 bits; the others in 16, sharded from stage 2 on.
-    gradient_bytes = np.where(m.megatron > 0, 4.0, np.where(full_shard, 4.0, 2.0))
-    gradients = gradient_bytes * spread(m.zero >= 2)
-    states = np.where(m.zero >= 3, 8.0, 12.0) * spread(m.zero >= 1)
-    trained = m.adapter_share * held
-    gradients = np.where(lora, trained * 4, gradients)
-    states = np.where(lora, trained * 12, states)
-    layer = m.params / m.layers / m.tp
-    buffers = np.where(full_shard, 2 * layer * 2 + np.where(lora, 0.0, layer * 4), 0.0)
-    activations = _activations(m)
-    logits = _logits(m)
-    dynamic = (activations + logits) * FRAGMENTATION
-    return MemoryBreakdown(
-        weights / GIB, gradients / GIB, states / GIB, activations / GIB, logits / GIB,
-        buffers / GIB, CONTEXT_GIB + dynamic / GIB,
+def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:
+    """What the memory of a GPU depends on, of a shape and a plan; all plain numbers."""
+    gated = 3.0 if shape.gated_mlp else 2.0
+    fused = gated - 1.0  # gate and up projection are one matrix
+    hidden, layers = float(shape.hidden), float(shape.layers)
+    query, keys = _attention_widths(shape)
+    adapters = _trains_adapters(plan)
+    share = adapter_params(shape, plan.lora_rank) / max(shape.total_params, 1.0)
+    sparse = _sparse_share(shape)
+    expert = float(shape.expert_ffn or shape.ffn) if shape.is_moe else 0.0
+    passed = (shape.experts_per_token + shape.shared_experts) * sparse
+    dense = float(shape.ffn if sparse < 1 else shape.expert_ffn * shape.shared_experts)
+    plain = plan.precision == "fp32" or not plan.master_weights
+    return MemoryInputs(
+        params=shape.total_params, expert_params=routed_params(shape), layers=layers,
+        hidden=hidden, heads=float(shape.heads), q_width=query, kv_width=keys,
+        mlp_width=gated * (shape.ffn * (1 - sparse) + expert * passed), vocab=float(shape.vocab),
+        seq=float(plan.seq_len), micro_batch=float(plan.micro_batch), tp=float(plan.tp),
+        pp=float(plan.pp), cp=float(plan.cp), ep=float(plan.ep), d=float(plan.shard_ranks),
+        zero=float(plan.zero_stage), micro_batches=float(plan.micro_batches),
+        recompute={"none": 0.0, "selective": 1.0, "full": 2.0}[plan.recompute],
+        lora=float(adapters), adapter_share=share if adapters else 0.0,
+        weight_bytes=frozen_bytes(shape, plan), flash=float(plan.flash_attention),
+        megatron=float(plan.stack == "megatron"), vp=float(plan.vp),
+        tied=float(shape.tied_embeddings), expert_d=float(_expert_ranks(plan)),
+        sequence_parallel=float(plan.sequence_parallel and plan.tp > 1),
+        routed_width=2 * hidden * shape.experts_per_token * sparse,
+        matrix=fused * hidden * max(dense, expert),
+        dense_layers=float(shape.dense_layers if shape.is_moe else 0), matrices=gated,
+        trained_bytes=WEIGHT_BYTES[plan.precision], master_bytes=0.0 if plain else MASTER_BYTES,
+        moment_bytes=_moment_bytes(plan), gradient_bytes=_gradient_bytes(plan),
+        eight_bits=float(plan.precision in ("fp8", "fp4")), offload=float(plan.cpu_offload),
+        bucket_elements=DEEPSPEED_BUCKET if plan.stack == "deepspeed" else 0.0,
     )  # fmt: skip
 
 
-def _activations(m: MemoryInputs) -> Array:
-    """Bytes of stored activations [2]: per token and layer, times the micro-batches in flight."""
-    tokens = m.micro_batch * m.seq / m.cp
-    width = 10 * m.hidden + 4 * m.q_width + 4 * m.kv_width + 2 * m.mlp_width
-    core = np.where(m.flash > 0, 4 * m.heads, 5 * m.heads * m.seq)
-    core = np.where(m.recompute >= 1, 0.0, core)
-    a_layer = tokens * (width + core) / m.tp
-    kept = np.where(m.recompute >= 2, 2 * tokens * m.hidden / np.sqrt(m.tp), a_layer)
-    in_flight = np.minimum(m.pp, m.micro_batches)
-    stored = kept * m.layers / m.pp * in_flight
-    return np.asarray(stored + np.where(m.recompute >= 2, a_layer, 0.0))
+def _trains_adapters(plan: TrainingPlan) -> bool:
+    return plan.task in ("lora", "qlora")
 
 
-def _logits(m: MemoryInputs) -> Array:
-    """Bytes of the logits and their gradient in 32 bits, on the stage that has them."""
-    tokens = m.micro_batch * m.seq / m.cp
-    last = np.where(m.pp > 1, 0.0, 1.0)
-    return np.asarray(10 * tokens * m.vocab / m.tp * last)
+def _sparse_share(shape: ModelShape) -> float:
+    """Share of the layers that route tokens among experts."""
+    return max(shape.layers - shape.dense_layers, 0) / shape.layers if shape.is_moe else 0.0
 
 
-def fits(total_gib: Array, reported_gib: float, usable: float = 0.95) -> NDArray[np.bool_]:
-    """Whether a plan fits: never when it needs over the usable share of what the card reports."""
-    return np.asarray(total_gib <= reported_gib * usable)
+def _attention_widths(shape: ModelShape) -> tuple[float, float]:
+    """Elements a token has of queries, and of keys (as many of values)."""
+    if shape.attention == "mla":  # keys and values of every head are made before the core [3]
+        return shape.heads * LATENT_HEAD, shape.heads * LATENT_HEAD
+    return float(shape.heads * shape.head_dim), float(shape.kv_heads * shape.head_dim)
+
+
+def _moment_bytes(plan: TrainingPlan) -> float:
+    """Bytes of the optimizer's moments a parameter; of the weights' width without a copy."""
+    whole = MOMENT_BYTES[plan.optimizer]
+    if plan.optimizer == "adam8bit" or plan.master_weights or plan.precision == "fp32":
+        return whole
+    return whole / 2
+
+
+def _gradient_bytes(plan: TrainingPlan) -> float:
+    """Bytes of a gradient as it is added up."""
+    own = WEIGHT_BYTES[plan.precision]
+    if not plan.master_weights or plan.precision == "fp32":
+        return own
+    if plan.stack == "deepspeed" and plan.precision == "bf16" and plan.pp > 1:
+        return own + 4.0  # its optimizer for bf16 adds up in 32 bits beside them
+    return {"megatron": 4.0, "fsdp": 4.0, "deepspeed": own, "other": own}[plan.stack]
+
+
+def _expert_ranks(plan: TrainingPlan) -> int:
+    """Ranks that share the states of one GPU's experts."""
+    ranks = plan.expert_shard_ranks
+    return max(min(ranks, plan.shard_size * plan.tp // plan.ep), 1) if plan.shard_size else ranks
+
+
+def routed_params(shape: ModelShape) -> float:
+    """Parameters of routed experts: what a token leaves out, over the share that it leaves out."""
+    if not shape.is_moe or shape.experts_per_token >= shape.experts:
+        return 0.0
+    left_out = 1 - shape.experts_per_token / shape.experts
+    return min((shape.total_params - shape.active_params) / left_out, shape.total_params)
+
+
+def adapter_params(shape: ModelShape, rank: int) -> float:
+    """Parameters of LoRA adapters on every matrix of every layer but the routed experts [4]."""
+    q, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    ffn = shape.expert_ffn * max(shape.shared_experts, 1) if shape.is_moe else shape.ffn
+    matrices = 3 if shape.gated_mlp else 2
+    sides = 2 * (shape.hidden + q) + 2 * (shape.hidden + kv) + matrices * (shape.hidden + ffn)
+    return float(rank * shape.layers * sides)
+
+
+def frozen_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 16 [2]."""
+    own = WEIGHT_BYTES[plan.precision]
+    if plan.task != "qlora":
+        return own
+    share = min(shape.embedding_params / max(shape.total_params, 1.0), 1.0)
+    return calibration().quantized_bytes * (1 - share) + own * share
+
+
+def host_memory_gib(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Memory of all hosts together that an offloaded optimizer takes [GiB]: 12 bytes with Adam."""
+    if not plan.cpu_offload:
+        return 0.0
+    states = (MASTER_BYTES if plan.master_weights else 0.0) + _moment_bytes(plan)
+    copies = plan.dp * plan.cp / plan.shard_ranks if plan.zero_stage else plan.dp * plan.cp
+    trained = shape.total_params
+    if _trains_adapters(plan):
+        trained = adapter_params(shape, plan.lora_rank)
+    return trained * states * copies / GIB
+
+
+def serving_weights_gib(shape: ModelShape, bits: float) -> float:
+    """Weights at a precision [GiB]; all experts must be resident, whatever a token passes."""
+    return shape.total_params * bits / 8 / GIB
+
+
+def as_items(memory: MemoryBreakdown, row: int = 0) -> Mapping[str, float]:
+    """One row as plain numbers [GiB], with the total."""
+    items = {f.name: float(np.ravel(getattr(memory, f.name))[row]) for f in fields(memory)}
+    return items | {"total": float(np.ravel(memory.total)[row])}

@@ -1,0 +1,257 @@
+"""Peak memory of published training runs, predicted from what their row states.
+
+Reads the columns of `data/measured_training.csv`, and its notes where a file has them. A row that
+states too little is answered with its reason, never with a guess.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engine.errors import InputError
+from engine.estimate.estimate import Estimate
+from engine.estimate.memory import (
+    GIB,
+    MemoryBreakdown,
+    MemoryInputs,
+    calibration,
+    memory_inputs,
+    training_memory,
+)
+from engine.estimate.plan import Optimizer, Precision, Recompute, Stack, Task, TrainingPlan
+from engine.estimate.shape import ModelShape
+
+NEEDED = ("layers", "hidden", "heads", "params_b", "gpus", "micro_batch")
+MEGATRON = re.compile(r"megatron|\bnemo\b|nemo |simumax|bridge", re.I)
+# Frameworks whose figure is their own count of tensors, not the driver's or the allocator's.
+COUNTED = re.compile(r"simumax|torchtune|litgpt", re.I)
+RESERVED = re.compile(r"torchtitan", re.I)  # the allocator's, without the context
+NESTED_QUANTIZED, QUANTIZED = 0.516, 0.5625  # bytes: scales of 64 weights in 32 bits, or in 8
+LORA_RANK = 8  # of torchtune's and LitGPT's recipes
+
+
+@dataclass(frozen=True, slots=True)
+class TooLittle:
+    """Why a row can't be predicted."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeakMemory:
+    """What a row's source should have measured [GiB], with what the tool would say of fitting.
+
+    estimate : in the measure of the source (tensors, allocator or driver), 80% interval
+    total_gib : as the driver would report; what `fits` judges
+    megatron : whether the code is of Megatron's type
+    """
+
+    estimate: Estimate
+    total_gib: float
+    megatron: bool
+    memory: MemoryBreakdown
+
+
+def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
+    """Peak memory of one GPU as the row's source measures it."""
+    missing = next((key for key in NEEDED if not _number(row, key)), None)
+    if missing:
+        return TooLittle(f"states no {missing}")
+    if not _tokens_of_sequence(row):
+        return TooLittle("states no seq_len")
+    if _is(row, "litgpt") and "fsdp" in _text(row, "zero_stage"):
+        return TooLittle("the figure is of loading the whole model on every GPU")
+    try:
+        inputs = _inputs(row)
+    except InputError as error:
+        return TooLittle(str(error))
+    memory = training_memory(inputs)
+    value = float((memory.allocated if COUNTED.search(_source(row)) else memory.reserved if
+                   RESERVED.search(_source(row)) else memory.total).ravel()[0])  # fmt: skip
+    if _is(row, "litgpt"):
+        value *= GIB / 1e9  # printed in gigabytes
+    if not math.isfinite(value) or value <= 0:
+        return TooLittle("its numbers give no memory")
+    c, megatron = calibration(), float(inputs.megatron) > 0
+    low, high = (
+        (c.interval_low, c.interval_high) if megatron
+        else (c.interval_low_native, c.interval_high_native)
+    )  # fmt: skip
+    told = Estimate(value * low, value, value * high, "GiB", ("calibration_memory.csv",))
+    return PeakMemory(told, float(memory.total.ravel()[0]), megatron, memory)
+
+
+# --- reading a row
+
+
+def _number(row: Mapping[str, str], key: str) -> float:
+    try:
+        value = float(row.get(key) or 0)
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) and value > 0 else 0.0
+
+
+def _text(row: Mapping[str, str], *keys: str) -> str:
+    return " ".join(row.get(key) or "" for key in keys).lower()
+
+
+def _source(row: Mapping[str, str]) -> str:
+    return _text(row, "group", "framework")
+
+
+def _is(row: Mapping[str, str], framework: str) -> bool:
+    return framework in _source(row)
+
+
+def _tokens_of_sequence(row: Mapping[str, str]) -> int:
+    """Tokens of the longest sequence; LitGPT's rows tell it in their notes."""
+    told = re.search(r"sequences up to (\d+) tokens", _text(row, "notes"))
+    return int(_number(row, "seq_len")) or (int(told.group(1)) if told else 0)
+
+
+def _inputs(row: Mapping[str, str]) -> MemoryInputs:
+    shape, plan = _shape(row), _plan(row)
+    inputs = memory_inputs(shape, plan)
+    if (
+        plan.task == "qlora"
+        and "nf4" in _text(row, "precision")
+        and ("dq" not in _text(row, "precision") and _is(row, "litgpt"))
+    ):
+        share = shape.embedding_params / shape.total_params
+        inputs.weight_bytes = QUANTIZED * (1 - share) + 2 * share
+    if not row.get("sequence_parallel"):
+        inputs.sequence_parallel = None if plan.tp > 1 and plan.recompute == "full" else 1.0
+    if plan.stack == "deepspeed" or _before_sequence_parallelism(row):
+        inputs.sequence_parallel = 0.0
+    if _is(row, "torchtune"):
+        return _torchtune(row, inputs, plan)
+    if plan.stack != "megatron":
+        inputs.eager = float("compile" not in _text(row, "notes", "activation_recompute"))
+    return inputs
+
+
+def _before_sequence_parallelism(row: Mapping[str, str]) -> bool:
+    """Megatron-type code of before 2022-05 (Korthikanti et al.)."""
+    return bool(re.search(r"bigscience|bloom|megatron21|mtnlg", _text(row, "group")))
+
+
+def _torchtune(row: Mapping[str, str], inputs: MemoryInputs, plan: TrainingPlan) -> MemoryInputs:
+    """torchtune's README: each row of the first table adds a technique to those before it.
+
+    The second table's recipes recompute, compute the loss in pieces, and on one GPU update in the
+    backward pass with moments that live in pages of the host; the largest full one is offloaded.
+    """
+    notes = _text(row, "notes")
+    order = ("packed", "+compile", "+chunked", "+activation checkpointing",
+             "+optimizer in backward", "+activation offloading", "+8-bit", "technique: lora",
+             "technique: qlora")  # fmt: skip
+    told = next((k for k, name in enumerate(order) if name in notes), None)
+    if told is not None:
+        return replace(
+            inputs, eager=float(told < 1), chunked_loss=float(told >= 2),
+            in_backward=float(4 <= told < 7), kept_on_host=float(told >= 5),
+            moment_bytes=2.0 if told == 6 else inputs.moment_bytes, gradients_stay=0.0,
+        )  # fmt: skip
+    alone = plan.gpus == 1 and plan.task == "finetune"
+    offload = "offload used for 70b full" in notes and "70B" in (row.get("model") or "")
+    whole = offload and plan.task == "finetune"
+    return replace(
+        inputs, chunked_loss=1.0, in_backward=float(alone), gradients_stay=0.0,
+        offload=2.0 if whole else float(alone and "in-backward" in notes),
+    )  # fmt: skip
+
+
+def _shape(row: Mapping[str, str]) -> ModelShape:
+    layers, hidden, heads = (int(_number(row, k)) for k in ("layers", "hidden", "heads"))
+    total = _number(row, "params_b") * 1e9
+    latent = "deepseek-v" in _text(row, "model")
+    vocab, ffn = int(_number(row, "vocab")), int(_number(row, "ffn")) or 4 * hidden
+    gated = (row.get("gated_mlp") or "1") not in ("0", "0.0", "False")
+    experts = int(_number(row, "experts"))
+    tied = bool(re.search(r"llama-?3\.2|gemma", _text(row, "model")))
+    kv_heads = int(_number(row, "kv_heads")) or heads
+    shape = ModelShape(
+        name=row.get("model") or "", total_params=total,
+        active_params=total, embedding_params=(1.0 if tied else 2.0) * vocab * hidden,
+        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads,
+        head_dim=int(_number(row, "head_dim")) or hidden // heads, ffn=ffn, vocab=vocab,
+        gated_mlp=gated, attention="mla" if latent else "gqa", tied_embeddings=tied,
+        experts=experts, experts_per_token=int(_number(row, "top_k")) if experts else 0,
+        shared_experts=1 if latent else 0, expert_ffn=int(_number(row, "moe_ffn")),
+    )  # fmt: skip
+    return _with_experts(shape) if experts > 1 else shape
+
+
+def _with_experts(shape: ModelShape) -> ModelShape:
+    """As many layers with experts as the parameters allow; the leading ones have none."""
+    each = (3 if shape.gated_mlp else 2) * shape.hidden * (shape.expert_ffn or shape.ffn)
+    most = (shape.total_params - shape.embedding_params) / (shape.experts * each)
+    sparse = max(min(math.floor(most), shape.layers), 0)
+    if not sparse:
+        raise InputError("are fewer than one layer of its experts", where="params_b",
+                         right="all parameters")  # fmt: skip
+    routed = sparse * shape.experts * each
+    share = 1 - shape.experts_per_token / shape.experts
+    return replace(shape, active_params=shape.total_params - routed * share,
+                   dense_layers=shape.layers - sparse)  # fmt: skip
+
+
+def _plan(row: Mapping[str, str]) -> TrainingPlan:
+    sizes = {k: int(_number(row, k)) or 1 for k in ("tp", "pp", "vp", "cp", "ep")}
+    used = sizes["tp"] * sizes["pp"] * sizes["cp"]
+    gpus = int(_number(row, "gpus"))
+    stack = _stack(row)
+    return TrainingPlan(
+        gpus=max(gpus - gpus % used, used), tp=sizes["tp"], pp=sizes["pp"], vp=sizes["vp"],
+        cp=sizes["cp"], ep=sizes["ep"], zero_stage=_zero(row, stack),
+        micro_batch=int(_number(row, "micro_batch")),
+        global_batch_seqs=int(_number(row, "global_batch_seqs")),
+        seq_len=_tokens_of_sequence(row), precision=_precision(row), recompute=_recompute(row),
+        task=_task(row), optimizer=_optimizer(row), stack=stack, lora_rank=LORA_RANK,
+        flash_attention=not _before_sequence_parallelism(row),
+        # These keep all of it in 16 bits.
+        master_weights=not (_is(row, "torchtune") or "-true" in _text(row, "precision")),
+    )  # fmt: skip
+
+
+def _stack(row: Mapping[str, str]) -> Stack:
+    framework = _text(row, "framework")
+    if "deepspeed" in framework:
+        return "deepspeed"
+    if MEGATRON.search(_source(row)) and "fsdp" not in framework:
+        return "megatron"
+    return "fsdp"
+
+
+def _zero(row: Mapping[str, str], stack: Stack) -> int:
+    told = _text(row, "zero_stage")
+    digit = re.search(r"zero-?\s?(\d)|stage-?\s?(\d)|^\s*(\d)\b", told)
+    if digit:
+        return min(int(next(x for x in digit.groups() if x)), 3)
+    if re.search(r"fsdp|full_shard", told):
+        return 3
+    return 1 if stack in ("megatron", "deepspeed") else 0
+
+
+def _recompute(row: Mapping[str, str]) -> Recompute:
+    told = _text(row, "activation_recompute")
+    return "full" if told.startswith("full") else "selective" if "selective" in told else "none"
+
+
+def _precision(row: Mapping[str, str]) -> Precision:
+    told = _text(row, "precision")
+    kinds: tuple[Precision, ...] = ("fp8", "fp4", "fp32", "fp16")
+    return next((kind for kind in kinds if kind in told), "bf16")
+
+
+def _task(row: Mapping[str, str]) -> Task:
+    told = _text(row, "task")
+    return "qlora" if "qlora" in told else "lora" if "lora" in told else "finetune"
+
+
+def _optimizer(row: Mapping[str, str]) -> Optimizer:
+    return "adam8bit" if re.search(r"8-?bit adam", _text(row, "notes")) else "adam"
