@@ -102,6 +102,21 @@ def hourly(machines: Sequence[float] | Array) -> Demand:
     return _demand(distinct, counts, "hourly log")
 
 
+def levels(machines: Sequence[float], shares: Sequence[float], source: str = "levels") -> Demand:
+    """Levels of demand with the weight of the hours in which each is needed; equal levels join."""
+    level, weight = np.asarray(machines, float), np.asarray(shares, float)
+    if level.size == 0 or level.size != weight.size:
+        raise InputError(
+            f"{level.size} levels and {weight.size} shares", where="levels", right="one share each"
+        )
+    not_negative("levels", level)
+    not_negative("shares", weight)
+    if weight.sum() <= 0:
+        raise InputError("no hours", where="shares", right="at least one share above 0")
+    distinct, place = np.unique(level, return_inverse=True)
+    return _demand(distinct, np.bincount(place, weights=weight), source)
+
+
 # --- the best mix
 
 

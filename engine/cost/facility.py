@@ -51,4 +51,5 @@ def check(
         return Feasibility(
             racks, kw, False, f"{kw:.3g} kW are needed and {available_kw:.3g} kW are available."
         )
-    return Feasibility(racks, kw, True, f"{racks} racks with {per_rack} machines at most in each.")
+    room = f"{racks} rack{'s' if racks > 1 else ''}, at most {per_rack} of the machines in each."
+    return Feasibility(racks, kw, True, room)

@@ -125,7 +125,9 @@ def _batch_pool(
     lines = pool_lines(terms, unit, units * copies, used, goodput, x, ctx, had.staff_part)
     usd = usd_per_month(lines, ctx.workload.horizon_months, len(runs))
     utilization = np.minimum(busy / HOURS_PER_MONTH, 1.0) if committed else np.ones_like(busy)
-    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput, lines)
+    return Pool(
+        unit, part, False, units, busy, calendar, usd, utilization, goodput, lines, units * copies
+    )
 
 
 def _fleet(
@@ -315,7 +317,7 @@ def _service_pool(
     utilization = np.clip(mean_load / units, 0, 1)
     busy = utilization * hours
     zero, all_useful = np.zeros_like(load), np.ones_like(load)
-    return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines)
+    return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
 
 
 def _service_load(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:

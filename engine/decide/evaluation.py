@@ -36,6 +36,7 @@ class Context:
 class Pool:
     """Machines of one kind that work on some stages, sized for the inputs.
 
+    units : working on one run or service; paid_units : with those of runs side by side
     usd_per_month : sum of `lines`, the rows of the pool's cash flow, over the horizon by the month
     """
 
@@ -48,7 +49,8 @@ class Pool:
     usd_per_month: Array
     utilization: Array
     goodput: Array
-    lines: tuple[CashLine, ...] = ()
+    lines: tuple[CashLine, ...]
+    paid_units: Array
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from engine.catalogue import Catalogue, Parameter
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.monthly import monthly_cost
+from engine.cost.own import Ownership
 from engine.cost.ownership import Machine, OwnPlan, Site, machine_for, plan
 from engine.cost.parameters import Pick, Span, drawn, likely
 from engine.cost.rent import Rental
@@ -94,6 +96,12 @@ class Owner:
         More than the largest cluster are planned as the largest.
         """
         return self._plan(min(machines, LARGEST))
+
+    def ownership(self, machines: int, months: int, pick: Pick = likely) -> Ownership:
+        """What owning takes over another horizon, at the likely value or an end of each row."""
+        if months == self.months:
+            return self._make_plan(machines, pick).terms
+        return self._for(months)._make_plan(machines, pick).terms
 
     def refusal(self, machines: int) -> str:
         """Why so many machines can't be owned there, in words; empty when they can."""
@@ -183,6 +191,11 @@ class Owner:
         return min(float(low), 1.0), max(float(high), 1.0)
 
     # --- made once for each size
+
+    def _for(self, months: int) -> Owner:
+        other = copy(self)
+        other.months = months
+        return other
 
     def _make_plan(self, machines: int, pick: Pick = likely) -> OwnPlan:
         owned = self._placed(machines, self.site, pick)

@@ -6,6 +6,7 @@ sums over these rows and over nothing else. Amounts are arrays of the inputs' le
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -119,18 +120,25 @@ def flow_of(e: Evaluation, ctx: Context, label: str = "") -> CashFlow:
 
     Rows of several pools carry the name of their hardware.
     """
+    months = ctx.workload.horizon_months
+    lines = tuple(first_row(x) for x in all_lines(e))
+    useful = float(e.useful_hours[0]) * months
+    return CashFlow(label or e.spec.id, months, tuple(x for x in lines if x.total), useful)
+
+
+def drawn_flow(e: Evaluation, ctx: Context, label: str = "") -> CashFlow:
+    """The same table with the amounts of every row of inputs."""
+    months = ctx.workload.horizon_months
+    return CashFlow(label or e.spec.id, months, tuple(all_lines(e)), e.useful_hours * months)
+
+
+def all_lines(e: Evaluation) -> Iterator[CashLine]:
+    """The rows of all pools, then the fees."""
     many = len(e.pools) > 1
-    lines: list[CashLine] = []
     for pool in e.pools:
         head = f"{pool.unit.name}: " if many else ""
-        lines += (replace(first_row(x), item=f"{head}{x.item}") for x in pool.lines)
-    lines += (first_row(x) for x in e.fees)
-    return CashFlow(
-        label or e.spec.id,
-        ctx.workload.horizon_months,
-        tuple(line for line in lines if line.total),
-        float(e.useful_hours[0]) * ctx.workload.horizon_months,
-    )
+        yield from (replace(x, item=f"{head}{x.item}") for x in pool.lines)
+    yield from e.fees
 
 
 def first_row(line: CashLine) -> CashLine:

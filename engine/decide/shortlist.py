@@ -40,9 +40,9 @@ def shortlist(
     all_gpu = next(a for name, a in assignments if name == "gpu")
     cpus = _best(ctx, x, memo, [Spec("cpu", all_cpu, None, u, "on_demand") for u in today_cpu])
     gpus = _best(ctx, x, memo, [Spec("gpu", all_gpu, u, None, "on_demand") for u in today_gpu])
-    specs = [s for u in _cpus_kept(ctx, cpus) for s in _terms("cpu", all_cpu, None, u)]
+    specs = [s for u in _cpus_kept(ctx, cpus) for s in on_all_terms("cpu", all_cpu, None, u)]
     kept = [e.spec.gpu for e in gpus[:KEEP_GPUS] if e.spec.gpu is not None]
-    specs += [s for u in kept for s in _terms("gpu", all_gpu, u, None)]
+    specs += [s for u in kept for s in on_all_terms("gpu", all_gpu, u, None)]
     hybrids = [a for name, a in assignments if name == "hybrid"]
     return specs + _hybrids(ctx, x, memo, hybrids, today_gpu, _one_of_each_size(today_cpu, ctx))
 
@@ -83,7 +83,9 @@ def _hybrids(
                 e = best[0]
                 found.append((_hardware_barred(e), float(e.usd_per_month[0]), e.spec))
     found.sort(key=lambda f: f[:2])
-    return [s for _, _, h in found[:3] for s in _terms("hybrid", h.stage_hardware, h.gpu, h.cpu)]
+    return [
+        s for _, _, h in found[:3] for s in on_all_terms("hybrid", h.stage_hardware, h.gpu, h.cpu)
+    ]
 
 
 def _one_of_each_size(cpus: list[Unit], ctx: Context) -> list[Unit]:
@@ -157,7 +159,7 @@ def _terms_missing(spec: Spec) -> bool:
     )
 
 
-def _terms(
+def on_all_terms(
     placement: str, assignment: tuple[str, ...], gpu: Unit | None, cpu: Unit | None
 ) -> list[Spec]:
     """The hardware on every acquisition on which its dearest part can be had.

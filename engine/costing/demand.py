@@ -1,0 +1,102 @@
+"""The demand that a commitment must meet: from the plan itself, or as the user states it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cost import commitment
+from engine.cost.cash_flow import HOURS_PER_MONTH
+from engine.cost.checks import Array
+from engine.cost.commitment import Demand
+from engine.errors import InputError
+from engine.workload.answers import Kind
+from engine.workload.cost_terms import CostTerms, DemandBy
+from engine.workload.workload import Workload
+
+
+def stated(terms: CostTerms) -> Demand | None:
+    """The demand that the user stated; None where it follows from the plan.
+
+    Raises
+    ------
+    InputError : when what the choice needs is missing
+    """
+    if terms.demand_by is DemandBy.schedule:
+        return commitment.schedule(
+            _needed("demand_machines", terms.demand_machines, "how many machines work"),
+            _needed("hours_per_day", terms.hours_per_day, "hours of a day"),
+            _needed("days_per_week", terms.days_per_week, "days of a week"),
+        )
+    if terms.demand_by is DemandBy.monthly:
+        if not terms.monthly_hours:
+            raise InputError(
+                "the list is empty", where="monthly_hours", right="machine-hours of each month"
+            )
+        return commitment.monthly(terms.monthly_hours, terms.demand_machines)
+    if terms.demand_by is DemandBy.log:
+        if not terms.log_levels:
+            raise InputError("no log is imported", where="log_levels", right="a CSV with one")
+        return commitment.levels(terms.log_levels, terms.log_shares)
+    return None
+
+
+def of_runs(machines: float, busy_share: float, variation: float) -> Demand:
+    """Machines that all work while runs do, in months that swing around the mean.
+
+    variation : from one month to the next over the mean; months come in pairs, one above by half
+        of it and one below
+    """
+    shares, levels = [], []
+    for swing in (1 - variation / 2, 1 + variation / 2):
+        busy = busy_share * max(swing, 0.0)
+        # What does not fit into a month's hours runs side by side on more machines.
+        copies = max(1.0, busy)
+        levels += [0.0, np.ceil(machines * copies)]
+        shares += [0.5 * (1 - busy / copies), 0.5 * busy / copies]
+    return commitment.levels(tuple(levels), tuple(shares))
+
+
+def of_service(machines: float, workload: Workload) -> Demand:
+    """Machines of a service as it is planned: those for the peak, in all hours that it runs.
+
+    A load that machines follow by the hour is the user's to state, by a schedule, list or log.
+    """
+    stated = workload.stated_hours_per_month
+    if stated is None or workload.kind is Kind.pipeline:
+        return commitment.constant(machines)
+    share = min(stated / HOURS_PER_MONTH, 1.0)
+    return commitment.levels((0.0, machines), (1 - share, share))
+
+
+def duration_curve(demand: Demand) -> tuple[Array, Array]:
+    """Machines needed against the share of the month's hours, the busiest first, as steps.
+
+    Returns
+    -------
+    share of the hours (ascending, from 0 to 1) and machines, both of shape (2 × levels,)
+    """
+    order = np.argsort(-demand.levels)
+    ends = np.cumsum(demand.shares[order])
+    starts = np.concatenate([[0.0], ends[:-1]])
+    return (
+        np.ravel(np.column_stack([starts, ends])),
+        np.repeat(demand.levels[order], 2),
+    )
+
+
+def month_to_month(terms: CostTerms, variation: float) -> float:
+    """Largest change between months over the mean: of the list where one is given."""
+    if terms.demand_by is DemandBy.monthly and terms.monthly_hours:
+        return commitment.variation(terms.monthly_hours)
+    return variation if terms.demand_by is DemandBy.plan else 0.0
+
+
+def machine_hours(demand: Demand) -> float:
+    """Machine-hours of a month."""
+    return demand.mean * HOURS_PER_MONTH
+
+
+def _needed(field: str, value: float | None, what: str) -> float:
+    if value is None:
+        raise InputError("missing", where=field, right=what)
+    return value

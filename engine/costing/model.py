@@ -1,0 +1,159 @@
+"""What the costs page shows, as typed values: ways to pay with their tables, and what is beside.
+
+Money is in US dollars; shares are fractions; hours are hours of a month unless a name says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.assessment import PriceRef
+from engine.cost.break_even import BreakEven
+from engine.cost.carbon import Carbon
+from engine.cost.cash_flow import CashFlow
+from engine.cost.commitment import Demand, Mix
+from engine.cost.compare import Mark
+from engine.cost.idle_budget import IdleBudget
+from engine.cost.migration import MigrationResult
+from engine.cost.rent import DeadlineCheck
+from engine.estimate.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Sums over one table, each with its 80% interval; None is never, where nothing is counted.
+
+    npv : cost in US dollars of today at the discount rate
+    per_million : per million of what `counted` names
+    """
+
+    total: Estimate
+    per_month: Estimate
+    npv: Estimate
+    per_useful_hour: Estimate | None
+    per_run: Estimate | None
+    per_million: Estimate | None
+    counted: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owning:
+    """What stands behind a purchase, in numbers and words.
+
+    overhead_share : yearly running cost over the machines' price, itemised
+    article_overhead_share : the same as the article writes it
+    resale : share of the machines' price when the horizon ends, at the age of `resale_months`
+    """
+
+    machines: int
+    kw: float
+    racks: int
+    room: str
+    network: str
+    switches: int
+    delivery_months: int
+    staff_fte: float
+    capital_usd: float
+    resale: Estimate
+    resale_months: int
+    overhead_share: float
+    article_overhead_share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """One acquisition of the chosen hardware.
+
+    refusals : why it can't be had or may not be used; empty when it can
+    flow, headline : None where there is no price at all
+    """
+
+    id: str
+    label: str
+    acquisition: str
+    flow: CashFlow | None
+    headline: Headline | None
+    price: PriceRef | None = None
+    refusals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    deadline: DeadlineCheck | None = None
+    owning: Owning | None = None
+    mix: Mix | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it has a price and nothing rules it out."""
+        return self.headline is not None and not self.refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """USD of a useful machine-hour over the share of the hours used."""
+
+    label: str
+    shares: tuple[float, ...]
+    usd: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wins:
+    """When each way wins: break-evens with ranges, curves, the articles' marks beside them."""
+
+    utilization: tuple[tuple[str, BreakEven], ...]
+    runs: tuple[tuple[str, BreakEven], ...]
+    months: BreakEven | None
+    rent: BreakEven | None
+    curves: tuple[Curve, ...]
+    used_share: float
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemandView:
+    """The demand against what is committed.
+
+    hours : share of the month's hours, ascending; machines : needed in at least that share
+    mixes : the best mix for each kind of base on this demand; best : the cheapest of them
+    machine : what one machine is
+    statement : the articles' rule on variation, about this demand
+    stable : their rule on stable schedules, about this horizon
+    """
+
+    demand: Demand
+    source: str
+    machine: str
+    hours: tuple[float, ...]
+    machines: tuple[float, ...]
+    month_to_month: float
+    mixes: tuple[Way, ...]
+    best: Way | None
+    statement: str
+    stable: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostReport:
+    """Everything of the costs page for one hardware."""
+
+    hardware: str
+    hardware_label: str
+    choices: tuple[tuple[str, str], ...]
+    months: int
+    discount_rate: float
+    ways: tuple[Way, ...]
+    chosen: Way
+    cheapest: Way | None
+    wins: Wins
+    demand: DemandView
+    idle: IdleBudget
+    idle_share: float
+    move: MigrationResult | None
+    move_note: str
+    carbon: Carbon
+    left_out: tuple[str, ...] = ()
+    prices: tuple[PriceRef, ...] = field(default=())
+
+    def way(self, id: str) -> Way:
+        """A way by its id, the chosen one when there is none such."""
+        return next((w for w in self.ways if w.id == id), self.chosen)

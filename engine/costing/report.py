@@ -1,0 +1,188 @@
+"""The costs page in one call: every way to pay for one hardware, and what is beside it.
+
+    report = cost_report(assess(workload))
+
+Its figures for the recommended hardware are those of the recommendation, to the cent: both are
+sums over the same rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.assessment import Acquisition, Assessment, PriceRef
+from engine.catalogue import Catalogue
+from engine.cost import commitment
+from engine.cost.cash_flow import HOURS_PER_MONTH
+from engine.cost.commitment import Demand
+from engine.cost.parameters import value
+from engine.costing import demand as demands
+from engine.costing.beside import electricity, idle, move
+from engine.costing.case import Case, case_of
+from engine.costing.model import CostReport, DemandView, Way, Wins
+from engine.costing.ways import discount_rate, mixes, pure_ways
+from engine.costing.wins import wins
+from engine.decide.candidates import ACQUISITIONS
+from engine.decide.evaluation import Pool
+from engine.decide.paying import COMMITTED
+from engine.errors import InputError
+from engine.workload.cost_terms import DemandBy
+
+DRAWS = 4096
+SOURCES = {
+    DemandBy.plan: "the plan",
+    DemandBy.schedule: "your schedule",
+    DemandBy.monthly: "your list of months",
+    DemandBy.log: "your log",
+}
+
+
+def cost_report(
+    answer: Assessment,
+    catalogue: Catalogue | None = None,
+    *,
+    hardware: str = "",
+    draws: int = DRAWS,
+) -> CostReport:
+    """Every way to pay for one hardware of an assessment.
+
+    hardware : its id, one of the report's `choices`; empty takes the recommended one
+    draws : quasi-random draws for the intervals, a power of two
+
+    Raises
+    ------
+    InputError : when the assessment has no such hardware
+    """
+    case = case_of(answer, catalogue, hardware, draws)
+    demand, problem = _demand(case)
+    ways = pure_ways(case)
+    when = wins(case, ways)
+    mixed = [] if demand is None else mixes(case, demand, {w.id: w for w in ways})
+    if case.terms.demand_by is DemandBy.plan:
+        # Another demand than the plan's is other work: its costs stand apart.
+        ways += [w for w in mixed if w.mix is not None and w.mix.is_mix]
+    chosen = _chosen(case, ways)
+    allowed = [w for w in ways if w.allowed and w.headline is not None]
+    cheapest = min(allowed, key=_usd, default=None)
+    terms = _terms(chosen)
+    spec = case.specs.get(terms) or next(iter(case.specs.values()))
+    e = case.at_point(spec)
+    budget, share = idle(case, chosen)
+    moved, note = move(case, chosen, e)
+    return CostReport(
+        hardware=case.hardware,
+        hardware_label=dict(case.choices)[case.hardware],
+        choices=case.choices,
+        months=case.months,
+        discount_rate=discount_rate(case),
+        ways=tuple(ways),
+        chosen=chosen,
+        cheapest=cheapest,
+        wins=when,
+        demand=_view(case, demand, mixed, when, problem),
+        idle=budget,
+        idle_share=share,
+        move=moved,
+        move_note=note,
+        carbon=electricity(case, e, terms in COMMITTED),
+        left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "left out" in n)),
+        prices=_prices(ways),
+    )
+
+
+def _usd(way: Way) -> float:
+    return way.headline.per_month.likely if way.headline is not None else float("inf")
+
+
+def _terms(way: Way) -> Acquisition:
+    """The decision's word for a way: both places of a purchase are `buy`, blocks are rent."""
+    if way.id.startswith("buy"):
+        return "buy"
+    word = way.acquisition.removeprefix("mix_").partition("+")[0]
+    return next((a for a in ACQUISITIONS if a == word), "on_demand")
+
+
+def _chosen(case: Case, ways: list[Way]) -> Way:
+    """The recommended way for the recommended hardware, the best allowed one for another."""
+    best = case.answer.best
+    if case.hardware == best.id.rpartition("/")[0]:
+        terms = best.acquisition
+        id = f"buy_{case.terms.site.value}" if terms == "buy" else terms
+        found = next((w for w in ways if w.id == id and w.headline is not None), None)
+        if found is not None:
+            return found
+    priced = [w for w in ways if w.headline is not None and w.mix is None]
+    return min((w for w in priced if w.allowed), key=_usd, default=min(priced, key=_usd))
+
+
+def _prices(ways: list[Way]) -> tuple[PriceRef, ...]:
+    return tuple(dict.fromkeys(w.price for w in ways if w.price is not None))
+
+
+# --- demand against what is committed
+
+
+def _demand(case: Case) -> tuple[Demand | None, str]:
+    """The demand for the lead hardware's machines, or why what was stated can't be used."""
+    try:
+        stated = demands.stated(case.terms)
+    except InputError as error:
+        return None, str(error)
+    if stated is not None:
+        return (stated, "") if stated.peak > 0 else (None, "the demand stated is none at all")
+    pool = _lead(case)
+    machines = float(np.ceil(pool.paid_units[0] / pool.unit.per_machine - 1e-9))
+    variation = float(case.point["monthly_variation"][0])
+    if pool.service:  # its machines for the peak stay on; what follows the load is the user's own
+        return demands.of_service(machines, case.answer.workload), ""
+    share = min(float(pool.busy_hours[0]) / HOURS_PER_MONTH, 1.0)
+    return demands.of_runs(machines, share, variation), ""
+
+
+def _lead(case: Case) -> Pool:
+    spec = case.specs.get("on_demand") or next(iter(case.specs.values()))
+    return case.lead(case.at_point(spec))
+
+
+def _view(
+    case: Case, demand: Demand | None, mixed: list[Way], when: Wins, problem: str
+) -> DemandView:
+    variation = demands.month_to_month(case.terms, float(case.point["monthly_variation"][0]))
+    source, stable = SOURCES[case.terms.demand_by], _stable(case, when)
+    unit = _lead(case).unit
+    machine = f"{unit.per_machine} × {unit.name}" if unit.hardware == "gpu" else unit.name
+    if demand is None:
+        none = commitment.constant(0.0)
+        return DemandView(none, source, machine, (), (), variation, (), None, "", stable, problem)
+    allowed = [w for w in mixed if not w.refusals] or mixed
+    best = min(allowed, key=_usd, default=None)
+    hours, machines = demands.duration_curve(demand)
+    if best is not None and best.mix is not None:
+        said = commitment.statement(demand, best.mix, variation, value("mark_variation"))
+    else:
+        said = (
+            f"Demand varies by {variation:.0%} from month to month. Nothing can be committed to: "
+            "this hardware is offered by the hour alone, or commitments are ruled out."
+        )
+    return DemandView(
+        demand, source, machine, tuple(hours.tolist()), tuple(machines.tolist()), variation,
+        tuple(mixed), best, said, stable,
+    )  # fmt: skip
+
+
+def _stable(case: Case, when: Wins) -> str:
+    """The articles' rule on schedules that are stable for 18 months, about this horizon."""
+    rule = value("mark_months_stable")
+    says = "buying" if case.months >= rule else "renting"
+    head = f"You plan for {case.months} months; the rule of {rule:.0f} stable months says {says}. "
+    if when.months is None:
+        return f"{head}There is no purchase to compare it with here."
+    if when.months.value is None:
+        return f"{head}Computed: {when.months.text}"
+    low, high = when.months.low, when.months.high
+    ends = f"{low:.0f}" if low is not None else "never"
+    far = f"{high:.0f}" if high is not None else "never within five years"
+    return (
+        f"{head}Computed at {when.used_share:.0%} of the hours: owning pays from month "
+        f"{when.months.value:.0f} on (at the favourable ends {ends}, at the others {far})."
+    )

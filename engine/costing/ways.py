@@ -1,0 +1,431 @@
+"""Every way to have the chosen hardware, each with its own cash-flow table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from engine.assessment import ACQUISITION_LABELS, Acquisition
+from engine.cost import rent as renting
+from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
+from engine.cost.commitment import Demand
+from engine.cost.compare import overhead_beside_the_article
+from engine.cost.mix import mixed_cost
+from engine.cost.own import Ownership
+from engine.cost.ownership import cheap, dear
+from engine.cost.parameters import cost_parameters
+from engine.cost.rent import Rental, SpotTerms
+from engine.costing.case import Case
+from engine.costing.model import Headline, Owning, Way
+from engine.decide.candidates import allowed_region, price_ref
+from engine.decide.evaluation import Context, Evaluation, Pool, Values
+from engine.decide.numbers import Array
+from engine.decide.owning import SMALLEST_OWNED_VCPU
+from engine.decide.paying import cloud_fees, first_row
+from engine.decide.priors import likely
+from engine.decide.uncertainty import interval
+from engine.estimate.estimate import Estimate
+from engine.workload.answers import Kind
+from engine.workload.cost_terms import Site
+from engine.workload.workload import LLM_TRAINING
+
+HOURS_PER_DAY = 24.0
+SITES = {Site.colocation: "in colocation", Site.own_room: "in a room of your own"}
+RENTED: tuple[Acquisition, ...] = (
+    "on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y",
+)  # fmt: skip
+BURSTS: tuple[Acquisition, ...] = ("on_demand", "spot")
+MIX_BASES: tuple[Acquisition, ...] = ("dedicated", "reserved_1y", "reserved_3y", "buy")
+
+
+def pure_ways(case: Case) -> list[Way]:
+    """The chosen hardware on each of the terms, those on which it can't be had included."""
+    found = [_rented(case, terms) for terms in RENTED]
+    found.insert(3, _blocks(case))
+    return found + [_bought(case, site) for site in SITES]
+
+
+def _rented(case: Case, terms: Acquisition) -> Way:
+    label = ACQUISITION_LABELS[terms].capitalize()
+    spec = case.specs.get(terms)
+    if spec is None:
+        reason = "no provider in the table offers this hardware on these terms"
+        return Way(terms, label, terms, None, None, refusals=(reason,))
+    e = case.at_point(spec)
+    flow, drawn = case.flows(spec, label)
+    pool = case.lead(e)
+    price = pool.unit.prices.get(terms, pool.unit.prices["on_demand"])
+    left_out = cloud_fees(price, case.context).left_out
+    notes = tuple(
+        f"the table has no price of {item} for {price.ref.provider if price.ref else 'it'}: "
+        "it is left out"
+        for item in left_out
+    )
+    deadline, wait = _deadline(case, pool) if terms == "spot" else (None, ())
+    return Way(
+        terms,
+        label,
+        terms,
+        flow,
+        headline(case, flow, drawn),
+        price.ref,
+        _refusals(e),
+        (*_term_notes(terms, price.min_months, case.months), *wait, *notes),
+        deadline,
+    )
+
+
+def _bought(case: Case, site: Site) -> Way:
+    id, label = f"buy_{site.value}", f"Bought, {SITES[site]}"
+    found = case.standing_in(site)
+    if found is None:
+        return Way(id, label, "buy", None, None, refusals=(_not_sold(case),))
+    ctx, spec = found
+    e = case.at_point(spec, ctx)
+    flow, drawn = case.flows(spec, label, ctx)
+    pool = case.lead(e)
+    own = owning(case, pool, flow)
+    wait = own.delivery_months
+    notes = (
+        (f"delivered in month {wait + 1}; until then the machines are rented on demand",)
+        if wait
+        else ()
+    )
+    return Way(
+        id, label, "buy", flow, headline(case, flow, drawn), None, _refusals(e), notes, None, own
+    )
+
+
+def _not_sold(case: Case) -> str:
+    spec = next(iter(case.specs.values()))
+    server = spec.cpu
+    if server is not None and server.vcpu < SMALLEST_OWNED_VCPU:
+        return (
+            f"servers with {server.vcpu:.0f} vCPU are rented parts of a machine; whole ones have "
+            f"{SMALLEST_OWNED_VCPU} and more"
+        )
+    return "the table has no purchase price for this hardware"
+
+
+def _blocks(case: Case) -> Way:
+    """Capacity blocks: booked for a number of days and paid in advance, used or not."""
+    id, label = "capacity_block", "Capacity blocks"
+    spec = case.specs.get("on_demand") or next(iter(case.specs.values()))
+    e = case.at_point(spec)
+    pool = case.lead(e)
+    unit = pool.unit
+    offers = [
+        o
+        for o in case.context.catalogue.offers
+        if o.acquisition == "capacity_block"
+        and o.rankable
+        and o.accelerator_sku == unit.sku
+        and unit.hardware == "gpu"
+        and allowed_region(o.region, case.answer.workload.location)
+    ]
+    if not offers:
+        reason = "no provider in the table sells blocks of this hardware"
+        return Way(id, label, id, None, None, refusals=(reason,))
+    if pool.service:
+        reason = "a service runs around the clock, and a block ends"
+        return Way(id, label, id, None, None, refusals=(reason,))
+    offer = min(offers, key=lambda o: o.usd_per_gpu_hour or math.inf)
+    assert offer.usd_per_gpu_hour is not None
+    days = case.terms.block_days
+    starts = blocks_per_month(float(pool.busy_hours[0]), days, case.months)
+    source = (f"{offer.provider} {offer.sku}",)
+    units = np.ceil(pool.units / offer.gpus_per_instance) * offer.gpus_per_instance
+
+    def lines(of: Evaluation, units: Array, market: Array) -> tuple[CashLine, ...]:
+        usd = offer.usd_per_gpu_hour * market  # type: ignore[operator]
+        blocks = renting.capacity_blocks(usd, units, days, starts, source)
+        rest = [x for p in of.pools if p is not case.lead(of) for x in p.lines]
+        return (*blocks, *rest, *of.fees)
+
+    ones = np.ones(1)
+    flow = CashFlow(
+        label,
+        case.months,
+        tuple(first_row(x) for x in lines(e, units, ones)),
+        float(e.useful_hours[0]) * case.months,
+    )
+    drawn_e = case.drawn(spec)
+    lead = case.lead(drawn_e)
+    many = np.ceil(lead.units / offer.gpus_per_instance) * offer.gpus_per_instance
+    market = case.draws["gpu_market_factor"]
+    drawn = CashFlow(
+        label, case.months, lines(drawn_e, many, market), drawn_e.useful_hours * case.months
+    )
+    note = (
+        f"{sum(starts)} blocks of {days} days for {float(pool.busy_hours[0]):,.0f} h a month of "
+        "work; booked for a date and paid in advance"
+    )
+    price = price_ref(offer, case.answer.today)
+    refusals = _refusals(e)
+    if price.freshness == "warn":
+        note += f"; the price is {price.age_days} days old"
+    return Way(id, label, id, flow, headline(case, flow, drawn), price, refusals, (note,))
+
+
+def blocks_per_month(busy_hours: float, days: int, months: int) -> list[int]:
+    """Blocks that start in each month, so that the hours booked never fall behind those needed."""
+    booked, starts = 0, []
+    for month in range(1, months + 1):
+        need = math.ceil(round(busy_hours * month / (24 * days), 9))
+        starts.append(need - booked)
+        booked = need
+    return starts
+
+
+# --- mixes
+
+
+def mixes(case: Case, demand: Demand, pure: dict[str, Way]) -> list[Way]:
+    """A committed base and a rented burst, for each pair: the best number of machines each."""
+    found = []
+    for terms in MIX_BASES:
+        base = pure.get(terms if terms != "buy" else f"buy_{case.terms.site.value}")
+        if terms not in case.specs or base is None or base.headline is None:
+            continue
+        for burst in BURSTS:
+            rented = pure[burst]
+            if burst in case.specs and rented.headline is not None and _in_time(case, terms):
+                found.append(_mix(case, demand, terms, base, burst, rented))
+    return found
+
+
+def _in_time(case: Case, terms: Acquisition) -> bool:
+    """Whether a base on these terms works at all within the horizon."""
+    owner = case.lead(case.at_point(case.specs[terms])).unit.prices[terms].owner
+    if owner is None:
+        return True
+    return all(owner.plan(n).terms.delivery_months < case.months for n in (1, 2))
+
+
+def _mix(
+    case: Case, demand: Demand, terms: Acquisition, base: Way, burst: Acquisition, rented: Way
+) -> Way:
+    e = case.at_point(case.specs[burst])
+    pool, lead = case.lead(e), case.lead(case.at_point(case.specs[terms]))
+    owner = lead.unit.prices[terms].owner
+    # A GPU is rented alone and bought by the machine: then the demand counts what is bought.
+    size = pool.unit.per_machine if owner is None else owner.units_per_machine
+    asked = replace(demand, levels=demand.levels * pool.unit.per_machine / size)
+    committed: Rental | Ownership = (
+        _rental(case, lead, terms, size)
+        if owner is None
+        else owner.plan(max(math.ceil(asked.peak), 1)).terms
+    )
+    planned = mixed_cost(
+        committed, terms, _rental(case, pool, burst, size), burst, asked, case.months
+    )
+    mix = planned.mix
+    others = [x for p in e.pools if p is not pool for x in p.lines]
+    flow = replace(
+        planned.flow,
+        lines=(*planned.flow.lines, *(first_row(x) for x in (*others, *e.fees))),
+        useful_hours=demand.mean / demand.peak * HOURS_PER_MONTH * case.months,
+    )
+    parts = [*([base] if mix.base else []), *([rented] if mix.bursts or not mix.base else [])]
+    label = f"{mix.base} {ACQUISITION_LABELS[terms]}, the rest {ACQUISITION_LABELS[burst]}"
+    note = (
+        f"{mix.base} of {math.ceil(asked.peak)} machines committed, used in "
+        f"{mix.base_utilization:.0%} of the hours; more are rented in {mix.bursts:.0%} of them"
+    )
+    return Way(
+        f"mix_{terms}_{burst}",
+        label,
+        f"mix_{terms}+{burst}",
+        flow,
+        _widened(case, flow, parts),
+        base.price,
+        tuple(dict.fromkeys(r for part in parts for r in part.refusals)),
+        (note,),
+        mix=mix,
+    )
+
+
+def _rental(case: Case, pool: Pool, terms: Acquisition, size: int) -> Rental:
+    """The rent of `size` GPUs or servers together."""
+    price = pool.unit.prices[terms]
+    return Rental(
+        usd_per_hour=price.likely * size,
+        min_months=price.min_months,
+        after_term_usd_per_hour=pool.unit.prices["on_demand"].likely * size,
+        spot=spot_terms_of(case.point),
+        sources=() if price.ref is None else (f"{price.ref.provider} {price.ref.sku}",),
+    )
+
+
+# --- headline numbers: sums over the table and nothing else
+
+
+def headline(case: Case, flow: CashFlow, drawn: CashFlow) -> Headline:
+    """The sums over a table, with their intervals over the draws."""
+    rate = discount_rate(case)
+    counted, per_month = units_counted(case.context, case.point)
+    _, drawn_count = units_counted(case.context, case.draws)
+    runs, drawn_runs = _runs(case, case.point), _runs(case, case.draws)
+    return Headline(
+        total=_estimate(flow.total, drawn.total, "USD"),
+        per_month=_estimate(flow.per_month, drawn.per_month, "USD/month"),
+        npv=_estimate(flow.npv(rate), drawn.npv(rate), "USD"),
+        per_useful_hour=_maybe(
+            flow.cost_per_useful_hour, drawn.cost_per_useful_hour, "USD/useful hour"
+        ),
+        per_run=_maybe(flow.per_run(runs), drawn.per_run(drawn_runs), "USD/run"),
+        per_million=_maybe(
+            flow.per_million(per_month), drawn.per_million(drawn_count), f"USD/million {counted}"
+        ),
+        counted=counted,
+    )
+
+
+def discount_rate(case: Case) -> float:
+    """The user's rate a year, or the likely cost of capital."""
+    stated = case.terms.discount_pct
+    return stated / 100 if stated is not None else case.context.catalogue.capital["wacc"].likely
+
+
+def units_counted(ctx: Context, x: Values) -> tuple[str, Array]:
+    """What is counted by the million, and how many of it a month; nothing for other work."""
+    w = ctx.workload
+    none = np.zeros_like(x["parallel_fraction"])
+    if any(s.mode == "service" for s in ctx.stages):
+        stated = w.stated_hours_per_month
+        around = w.kind is Kind.pipeline or stated is None
+        hours = HOURS_PER_MONTH if around else min(stated or 0.0, HOURS_PER_MONTH)
+        requests = x["rate_per_s"] * w.services * 3600 * hours
+        if any(s.work == "llm_inference" for s in ctx.stages):
+            return "tokens", np.asarray(requests * (x["tokens_in"] + x["tokens_out"]))
+        return "requests", np.asarray(requests)
+    if w.kind in LLM_TRAINING:
+        return "tokens", np.asarray(x["train_tokens_b"] * 1e9 * x["runs_per_month"])
+    if "items_per_run" in x:
+        return "items", np.asarray(x["items_per_run"] * x["runs_per_month"])
+    return "", none
+
+
+def _runs(case: Case, x: Values) -> Array:
+    batch = any(s.mode == "batch" for s in case.context.stages)
+    return x["runs_per_month"] if batch else np.zeros_like(x["runs_per_month"])
+
+
+def _widened(case: Case, flow: CashFlow, parts: list[Way]) -> Headline:
+    """The sums over a mix, as wide as the wider of the pure ways that it is made of."""
+    ratios = [
+        (total.low / total.likely, total.high / total.likely)
+        for total in (w.headline.total for w in parts if w.headline is not None)
+        if total.likely > 0
+    ]
+    low = min((r[0] for r in ratios), default=1.0)
+    high = max((r[1] for r in ratios), default=1.0)
+
+    def wide(at: Estimate | None) -> Estimate | None:
+        if at is None:
+            return None
+        ends = sorted((at.likely * low, at.likely * high))
+        return Estimate(min(ends[0], at.likely), at.likely, max(ends[1], at.likely), at.unit)
+
+    exact = headline(case, flow, flow)
+    of: dict[str, Any] = {f.name: getattr(exact, f.name) for f in fields(Headline)}
+    widened: dict[str, Any] = {k: wide(v) for k, v in of.items() if isinstance(v, Estimate)}
+    return replace(exact, **widened)
+
+
+def _estimate(point: Array | float, draws: Array | float, unit: str) -> Estimate:
+    at = float(np.asarray(point).flat[0])
+    many = np.asarray(draws, float)
+    many = many[np.isfinite(many)] if many.ndim else np.atleast_1d(many)
+    low, high = interval(many) if many.size else (at, at)
+    return Estimate(min(low, at), at, max(high, at), unit)
+
+
+def _maybe(point: Array | float, draws: Array | float, unit: str) -> Estimate | None:
+    """None where nothing is counted, so that there is no cost of one."""
+    return _estimate(point, draws, unit) if np.isfinite(np.asarray(point).flat[0]) else None
+
+
+# --- what a reader has to know
+
+
+def owning(case: Case, pool: Pool, flow: CashFlow) -> Owning:
+    """What stands behind the purchase of the lead machines."""
+    owner = pool.unit.prices["buy"].owner
+    assert owner is not None
+    machines = int(np.ceil(pool.paid_units[0] / owner.units_per_machine - 1e-9))
+    plan = owner.plan(machines)
+    own = plan.terms
+    left = max(case.months - own.delivery_months, 0)
+    ends = [
+        float(np.asarray(owner.ownership(machines, case.months, pick).resale_share))
+        for pick in (dear, cheap)
+    ]
+    at = float(np.asarray(own.resale_share))
+    overhead, article = overhead_beside_the_article(_merged(flow))
+    return Owning(
+        machines=machines,
+        kw=plan.facility.kw,
+        racks=plan.facility.racks,
+        room=plan.facility.reason,
+        network=plan.network.text,
+        switches=plan.network.switches,
+        delivery_months=own.delivery_months,
+        staff_fte=float(np.asarray(own.staff_fte)),
+        capital_usd=float(np.asarray(flow.section_total("capital"))),
+        resale=Estimate(min(*ends, at), at, max(*ends, at), "share"),
+        resale_months=left,
+        overhead_share=overhead,
+        article_overhead_share=article,
+    )
+
+
+def _merged(flow: CashFlow) -> CashFlow:
+    """The table with the names of hardware taken off its rows."""
+    return replace(
+        flow, lines=tuple(replace(x, item=x.item.rpartition(": ")[2]) for x in flow.lines)
+    )
+
+
+def _refusals(e: Evaluation) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(v.reason for mask, v in e.vetoes if mask[0]))
+
+
+def _term_notes(terms: Acquisition, min_months: int, months: int) -> tuple[str, ...]:
+    term = renting.TERM_MONTHS.get(terms, min_months if terms == "dedicated" else 0)
+    if term > months:
+        return (f"the commitment of {term} months outlasts the horizon: its rest is owed",)
+    rest = months % term if term else 0
+    if terms in renting.TERM_MONTHS and rest:
+        return (f"after {months - rest} months it goes on for {rest} months on demand",)
+    return ()
+
+
+def _deadline(case: Case, pool: Pool) -> tuple[renting.DeadlineCheck | None, tuple[str, ...]]:
+    """Whether a run on spot ends by the deadline; without one, how long it takes, as a note."""
+    hours = float(pool.hours_per_run[0] * case.point["spot_capacity_share"][0] * pool.goodput[0])
+    asked = case.answer.workload.deadline_days
+    if pool.service or hours <= 0:
+        return None, ()
+    terms = spot_terms_of(case.point)
+    machines = float(np.ceil(pool.units[0] / pool.unit.per_machine))
+    limit = asked * HOURS_PER_DAY if asked else float(case.point["patience_h"][0])
+    check = renting.spot_deadline(hours, limit, terms, machines)
+    if asked:
+        return check, ()
+    return None, (
+        f"a run of {hours:.3g} h takes about {check.expected_hours:.3g} h with its interruptions",
+    )
+
+
+def spot_terms_of(x: Values) -> SpotTerms:
+    """Interruptions, checkpoints and restarts as the decision counts them."""
+    return SpotTerms(
+        interruptions_per_hour=float(x["spot_interruptions_per_node_day"][0]) / 24,
+        save=likely("checkpoint_stall_h"),
+        restart=float(x["restart_h"][0]),
+        requeue=cost_parameters()["spot_requeue_h"].likely,
+    )

@@ -1,0 +1,166 @@
+"""When each way to pay wins: break-evens with their ranges, and the curves on which they lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.assessment import ACQUISITION_LABELS
+from engine.cost import break_even, compare
+from engine.cost.break_even import BreakEven, Range
+from engine.cost.cash_flow import HOURS_PER_MONTH
+from engine.cost.checks import LONGEST_HORIZON_MONTHS, Array
+from engine.cost.compare import WayToPay
+from engine.cost.own import Ownership
+from engine.cost.ownership import cheap, dear
+from engine.cost.parameters import Pick, likely
+from engine.cost.rent import Rental
+from engine.costing.case import Case
+from engine.costing.demand import of_service
+from engine.costing.model import Curve, Way, Wins
+from engine.costing.ways import spot_terms_of
+from engine.decide.candidates import Price
+from engine.decide.evaluation import Pool
+
+SHARES = np.concatenate([[0.02, 0.035], np.linspace(0.05, 1.0, 39)])
+
+
+def wins(case: Case, ways: list[Way]) -> Wins:
+    """Break-evens and curves of the lead hardware, for the fleet that the plan pays for."""
+    spec = case.specs.get("on_demand") or next(iter(case.specs.values()))
+    pool = case.lead(case.at_point(spec))
+    share = paid_share(case, pool)
+    fleet = Fleet(case, pool)
+    payable = fleet.payables()
+    rent, owned = payable.get("on_demand"), payable.get("buy")
+    committed = [w for k, w in payable.items() if k not in ("on_demand", "spot")]
+    utilization = (
+        [(w.label, compare.utilization_where(w, rent, 1, case.months)) for w in committed]
+        if rent is not None
+        else []
+    )
+    return Wins(
+        utilization=tuple(utilization),
+        runs=_runs(case, ways, pool),
+        months=None if rent is None else fleet.months_where(rent, share),
+        rent=None
+        if owned is None
+        else _per_unit(compare.rent_where(owned, 1, share, case.months), fleet.units),
+        curves=_curves(payable, fleet.units, case.months),
+        used_share=share,
+        marks=compare.marks(),
+    )
+
+
+def paid_share(case: Case, pool: Pool) -> float:
+    """Share of the month's hours that are paid for on demand: of a service, those it runs."""
+    if pool.service:
+        return of_service(1.0, case.answer.workload).mean
+    return float(np.clip(pool.busy_hours[0] / HOURS_PER_MONTH, 0.0, 1.0))
+
+
+class Fleet:
+    """The machines that the plan pays for, as one thing that is rented or owned as a whole.
+
+    A GPU is rented alone and bought by the machine, so the two are compared by the fleet.
+    """
+
+    def __init__(self, case: Case, pool: Pool) -> None:
+        self.case, self.pool = case, pool
+        self.units = max(float(np.ceil(pool.paid_units[0] - 1e-9)), 1.0)
+        price = pool.unit.prices.get("buy")
+        self.owner = price.owner if price is not None else None
+
+    @property
+    def owned_machines(self) -> int:
+        """Machines to buy for the fleet."""
+        assert self.owner is not None
+        return max(int(np.ceil(self.units / self.owner.units_per_machine - 1e-9)), 1)
+
+    def payables(self) -> dict[str, WayToPay]:
+        """The ways on which the fleet can be had, with their ends."""
+        found: dict[str, WayToPay] = {}
+        for terms in self.case.specs:
+            price = self.pool.unit.prices.get(terms)
+            if price is None or (price.owner and price.owner.refusal(self.owned_machines)):
+                continue
+            ends: list[Rental | Ownership]
+            if price.owner is None:
+                ends = [self.rental(price, usd) for usd in (price.low, price.likely, price.high)]
+            else:
+                ends = [self.ownership(self.case.months, p) for p in (cheap, likely, dear)]
+            label = "owning" if terms == "buy" else ACQUISITION_LABELS[terms]
+            found[terms] = WayToPay(label, ends[1], terms, ends[0], ends[2])
+        return found
+
+    def rental(self, price: Price, usd_per_unit_hour: float) -> Rental:
+        """The rent of the whole fleet."""
+        spot = spot_terms_of(self.case.point)
+        if not self.pool.service:  # the loss of any machine stops the run
+            machines = np.ceil(self.units / self.pool.unit.per_machine)
+            rate = spot.interruptions_per_hour * machines
+            spot = replace(spot, interruptions_per_hour=rate)
+        return Rental(
+            usd_per_hour=usd_per_unit_hour * self.units,
+            min_months=price.min_months,
+            after_term_usd_per_hour=self.pool.unit.prices["on_demand"].likely * self.units,
+            spot=replace(spot, together=False),
+        )
+
+    def ownership(self, months: int, pick: Pick) -> Ownership:
+        """What owning the whole fleet takes over a horizon."""
+        assert self.owner is not None
+        n = self.owned_machines
+        each = self.owner.ownership(n, months, pick)
+        return replace(each, usd_per_unit=each.usd_per_unit * n, kw_per_unit=each.kw_per_unit * n)
+
+    def months_where(self, rent: WayToPay, share: float) -> BreakEven | None:
+        """Months of use from which owning beats renting on demand."""
+        if self.owner is None or not self.owner.plan(self.owned_machines).facility.feasible:
+            return None
+        return compare.months_where(self.ownership, rent, 1, share, LONGEST_HORIZON_MONTHS)
+
+
+def _curves(payable: dict[str, WayToPay], units: float, months: int) -> tuple[Curve, ...]:
+    """USD of a useful hour of one GPU or server, by the share of the hours used."""
+    usd: dict[str, Array] = compare.curves(list(payable.values()), 1, SHARES, months)
+    return tuple(
+        Curve(label, tuple(SHARES.tolist()), tuple((values / units).tolist()))
+        for label, values in usd.items()
+    )
+
+
+def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven], ...]:
+    """Runs a month from which each committed way beats paying by the run."""
+    usual = next((w for w in ways if w.id == "on_demand"), None)
+    hours = float(pool.hours_per_run[0])
+    if pool.service or hours <= 0 or usual is None or usual.headline is None:
+        return ()
+    each = usual.headline.per_run
+    if each is None or each.likely <= 0:
+        return ()
+    by_run = Range(each.low, each.likely, each.high)
+    found = []
+    for way in ways:
+        if way.id in ("on_demand", "spot", "capacity_block") or way.mix or way.headline is None:
+            continue
+        month = way.headline.per_month
+        if month.low <= 0:
+            continue
+        paid = Range(month.low, month.likely, month.high)
+        found.append((way.label, break_even.runs_per_month(paid, by_run, HOURS_PER_MONTH / hours)))
+    return tuple(found)
+
+
+def _per_unit(point: BreakEven, units: float) -> BreakEven:
+    """A rent of the fleet as that of one GPU or server."""
+
+    def part(value: float | None) -> float | None:
+        return None if value is None else value / units
+
+    value = part(point.value)
+    text = (
+        point.text if value is None else f"Above ${value:,.2f} an hour each owning is the cheaper."
+    )
+    return BreakEven(value, part(point.low), part(point.high), point.unit, text)

@@ -1,0 +1,305 @@
+"""The costs of one hardware: the recommendation's figures to the cent, and sums worked by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from engine.assess import assess
+from engine.assessment import Assessment
+from engine.catalogue import load_catalogue
+from engine.costing import demand as demands
+from engine.costing.model import CostReport, Way
+from engine.costing.report import cost_report
+from engine.costing.ways import blocks_per_month
+from engine.errors import InputError
+from engine.workload.cost_terms import CostTerms, DemandBy, Site
+from engine.workload.examples import EXAMPLES
+from engine.workload.settings import Settings
+from engine.workload.workload import Workload, parse
+
+TODAY = date(2026, 12, 1)
+DRAWS = 256
+
+
+def answer(name: str, **terms: object) -> Assessment:
+    settings = Settings(costs=CostTerms.model_validate(terms))
+    return assess(EXAMPLES[name].workload, settings=settings, today=TODAY, draws=DRAWS)
+
+
+def report(name: str, **terms: object) -> CostReport:
+    return cost_report(answer(name, **terms), draws=DRAWS)
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_the_chosen_way_costs_what_the_recommendation_says(name: str) -> None:
+    given = answer(name)
+    found = cost_report(given, draws=DRAWS)
+    assert found.chosen.headline is not None
+    assert found.chosen.flow is not None
+    mine, theirs = found.chosen.headline.per_month, given.best.usd_per_month
+    assert (mine.low, mine.likely, mine.high) == pytest.approx(
+        (theirs.low, theirs.likely, theirs.high), abs=0.005
+    )
+    if given.best.usd_per_useful_hour is not None:
+        hour = found.chosen.headline.per_useful_hour
+        assert hour is not None
+        assert hour.likely == pytest.approx(given.best.usd_per_useful_hour.likely, rel=1e-9)
+    # Other terms of the same hardware are the same figures as the options of the answer.
+    for option in given.options:
+        if option.id.rpartition("/")[0] != found.hardware:
+            continue
+        id = "buy_colocation" if option.acquisition == "buy" else option.acquisition
+        way = found.way(id)
+        assert way.headline is not None
+        assert way.headline.per_month.likely == pytest.approx(
+            option.usd_per_month.likely, abs=0.005
+        )
+
+
+def check_sums(way: Way, months: int, rate: float) -> None:
+    assert way.flow is not None
+    assert way.headline is not None
+    rows = way.flow.table()
+    total = sum(sum(row.by_month) for row in rows)
+    assert way.headline.total.likely == pytest.approx(total, abs=0.005)
+    assert way.headline.per_month.likely == pytest.approx(total / months, abs=0.005)
+    # Net present value by hand: the month's end, or its start for what is paid in advance.
+    value = 0.0
+    for line, row in zip(way.flow.lines, rows, strict=True):
+        if line.section == "financing":
+            continue
+        for month, usd in enumerate(row.by_month):
+            value += usd / (1 + rate) ** ((month + (line.at == "end")) / 12)
+    assert way.headline.npv.likely == pytest.approx(value, abs=0.01)
+    for e in (way.headline.total, way.headline.npv, way.headline.per_month):
+        assert e.low <= e.likely <= e.high
+
+
+@pytest.mark.parametrize("name", ["13b-47-runs", "16-nodes-own-or-cloud", "fraud-detection"])
+def test_every_way_is_the_sum_of_its_own_table(name: str) -> None:
+    found = report(name, discount_pct=7, stored_gb=1000, egress_gb=100, support=True, managed=True)
+    assert found.discount_rate == 0.07
+    for way in found.ways:
+        if way.flow is not None:
+            check_sums(way, found.months, 0.07)
+
+
+def test_costs_per_run_and_per_million_divide_the_same_total() -> None:
+    found = report("13b-47-runs")
+    total = found.chosen.headline
+    assert total is not None
+    assert total.per_run is not None
+    # 47 runs in six months, entered as 7.83 a month.
+    runs = EXAMPLES["13b-47-runs"].workload.runs_per_month
+    assert runs == 7.83
+    assert total.per_run.likely * runs * 6 == pytest.approx(total.total.likely, rel=1e-9)
+    assert total.per_million is not None
+    assert total.counted == "tokens"
+    tokens = EXAMPLES["13b-47-runs"].workload.train_tokens_b
+    if tokens is not None:
+        millions = tokens * 1e3 * runs * 6
+        assert total.per_million.likely * millions == pytest.approx(total.total.likely, rel=1e-6)
+    service = report("event-logging").chosen.headline
+    assert service is not None
+    assert service.per_run is None
+    assert service.per_million is not None
+    # 200,000 events a second around the clock: 200,000 × 3,600 × 730 a month.
+    rate = EXAMPLES["event-logging"].workload.rate_per_s
+    assert rate is not None
+    a_month = rate * 3600 * 730 / 1e6
+    assert service.per_million.likely * a_month == pytest.approx(service.per_month.likely)
+
+
+def test_a_reservation_wins_above_the_ratio_of_the_two_prices() -> None:
+    found = report("event-logging")
+    assert found.months == 24  # whole terms of a year, so that nothing is left over
+    point = dict(found.wins.utilization)["reserved for 1 year"]
+    # Both fleets work around the clock, the reserved one with room for busier months; by the
+    # machine-hour the prices are a discount of 20% for a year apart.
+    assert point.value == pytest.approx(0.8)
+    assert point.low is not None
+    assert point.low < 0.8
+    assert point.high is None  # at the far ends the reservation never pays
+    curve = {c.label: c for c in found.wins.curves}
+    flat, falling = curve["on demand"].usd, curve["reserved for 1 year"].usd
+    assert np.allclose(flat, flat[0])
+    assert falling[-1] == pytest.approx(0.8 * flat[0])
+    shares = curve["reserved for 1 year"].shares
+    assert np.allclose(np.array(falling) * np.array(shares), falling[-1])
+    assert found.wins.used_share == 1.0
+    assert {m.id for m in found.wins.marks} >= {"mark_runs_rent", "mark_share_build"}
+
+
+def test_both_places_of_a_purchase_are_shown_and_the_chosen_one_is_the_stated_one() -> None:
+    colocation, room = report("trading-models"), report("trading-models", site=Site.own_room)
+    assert colocation.chosen.id == "buy_colocation"
+    assert room.chosen.id == "buy_own_room"
+    for a, b in (("buy_colocation", "buy_own_room"), ("buy_own_room", "buy_colocation")):
+        first, second = colocation.way(a).headline, room.way(a).headline
+        assert first is not None
+        assert second is not None
+        assert first.per_month.likely == pytest.approx(second.per_month.likely, abs=0.005), b
+
+
+def test_what_bars_a_way_is_said() -> None:
+    found = report("trading-models")
+    assert "own rooms" in found.way("on_demand").refusals[0]
+    assert not found.way("buy_colocation").refusals
+    mixed = [w for w in found.ways if w.mix is not None and w.mix.bursts > 0]
+    assert all(any("own rooms" in r for r in w.refusals) for w in mixed)
+    tight = report("trading-models", available_kw=10)
+    assert any("10 kW are available" in r for r in tight.way("buy_colocation").refusals)
+
+
+def test_owning_shows_its_network_power_and_overhead() -> None:
+    own = report("trading-models").way("buy_colocation").owning
+    assert own is not None
+    # 47 B200 are six machines of eight; each draws 12 kW at load and has eight ports.
+    assert own.machines == 6
+    assert own.kw == pytest.approx(72)
+    assert own.network.startswith("48 ports fit one switch")
+    assert own.switches == 1
+    assert own.article_overhead_share == 0.3
+    flow = report("trading-models").way("buy_colocation").flow
+    assert flow is not None
+    rows = {row.item: row.total for row in flow.table()}
+    running = sum(row.total for row in flow.table() if row.section == "running")
+    assert own.overhead_share == pytest.approx(running / rows["Machines"] / 3)
+    # Resale after 36 − 5 months: between the second and the third year of the H100's rows.
+    capital = load_catalogue().capital
+    y2, y3 = capital["res-h100-y2"].likely, capital["res-h100-y3"].likely
+    assert own.resale_months == 31
+    assert own.resale.likely == pytest.approx(y2 + (y3 - y2) * 7 / 12)
+    assert rows["Resale"] == pytest.approx(-rows["Machines"] * own.resale.likely)
+
+
+def test_blocks_are_booked_so_that_the_work_is_never_behind() -> None:
+    # 500 h a month in blocks of 14 days (336 h): 2, then 1 (1000 h needs 3), then 2 (1500 h: 5)...
+    assert blocks_per_month(500, 14, 3) == [2, 1, 2]
+    assert blocks_per_month(336, 14, 3) == [1, 1, 1]
+    assert blocks_per_month(0, 14, 2) == [0, 0]
+    for hours in (1.0, 77.0, 400.0, 729.0):
+        booked = np.cumsum(blocks_per_month(hours, 7, 12)) * 168
+        need = hours * np.arange(1, 13)
+        assert np.all(booked >= need - 1e-6)
+        assert np.all(booked - need < 168)
+
+
+def test_a_stated_demand_is_told_apart_from_the_plans() -> None:
+    # Ten machines 8 hours on 5 days: 23.8% of the hours. Committing pays where c/d is below that.
+    found = report(
+        "16-nodes-own-or-cloud",
+        demand_by=DemandBy.schedule, demand_machines=10, hours_per_day=8, days_per_week=5,
+    )  # fmt: skip
+    view = found.demand
+    assert view.source == "your schedule"
+    assert view.demand.mean == pytest.approx(10 * 40 / 168)
+    assert all(w.mix is None for w in found.ways)
+    assert view.best is not None
+    assert view.best.mix is not None
+    assert view.best.mix.base == 0
+    assert view.machines[0] == 10
+    assert view.hours[1] == pytest.approx(40 / 168)
+    always = report(
+        "16-nodes-own-or-cloud",
+        demand_by=DemandBy.schedule, demand_machines=10, hours_per_day=24, days_per_week=7,
+    ).demand  # fmt: skip
+    assert always.best is not None
+    assert always.best.mix is not None
+    assert always.best.mix.base == 10
+
+
+def test_demand_that_lacks_a_part_says_which() -> None:
+    found = report("16-nodes-own-or-cloud", demand_by=DemandBy.schedule, demand_machines=10)
+    assert "hours_per_day" in found.demand.problem
+    assert found.chosen.headline is not None
+    empty = report("16-nodes-own-or-cloud", demand_by=DemandBy.log)
+    assert "log_levels" in empty.demand.problem
+
+
+def test_a_listed_demand_has_the_variation_of_the_article() -> None:
+    # 1,000, 1,600 and 1,000 machine-hours: the largest change is 600 over a mean of 1,200, 50%.
+    view = report(
+        "16-nodes-own-or-cloud", demand_by=DemandBy.monthly, monthly_hours=(1000, 1600, 1000)
+    ).demand
+    assert view.month_to_month == pytest.approx(0.5)
+    assert "varies by 50%" in view.statement
+    assert "the 30% rule says the cloud" in view.statement
+
+
+def test_months_of_runs_swing_around_their_mean() -> None:
+    # 4 machines at half the hours, varying by 40%: months of 40% and 60%.
+    found = demands.of_runs(4, 0.5, 0.4)
+    assert found.mean == pytest.approx(2.0)
+    assert found.peak == 4
+    assert found.share_above(0) == pytest.approx(0.5)
+    # At 90% the busy months need 108% of the hours of four machines: five for a part of them.
+    busy = demands.of_runs(4, 0.9, 0.4)
+    assert busy.peak == 5
+
+
+def test_the_idle_budget_is_a_share_of_the_plans_own_bill() -> None:
+    found = report("16-nodes-own-or-cloud")
+    assert found.chosen.headline is not None
+    bill = found.chosen.headline.per_month.likely
+    assert found.idle_share == 0.15
+    assert found.idle.usd_per_month == pytest.approx(0.15 * bill)
+    other = report("16-nodes-own-or-cloud", idle_pct=20, idle_uses=(50, 30, 20, 0))
+    assert other.idle.usd_per_month == pytest.approx(0.2 * bill)
+    assert other.idle.usd_by_use["stress_tests"] == pytest.approx(0.1 * bill)
+
+
+def moving(**more: object) -> Workload:
+    return parse(
+        {
+            "kind": "simulation", "current": "cpu", "current_units": 40,
+            "current_usd_per_month": 38_000, "useful_hours_per_month": 600, "runs_per_month": 800,
+            "parallel_fraction": 0.99, "gpu_speedup": 30, "horizon_months": 24, **more,
+        }
+    )  # fmt: skip
+
+
+def test_a_move_is_worked_out_from_todays_bill() -> None:
+    settings = Settings(costs=CostTerms(move_engineers=2, move_months=3))
+    given = assess(moving(), settings=settings, today=TODAY, draws=DRAWS)
+    gpu = next(o for o in given.options if o.placement == "gpu")
+    found = cost_report(given, hardware=gpu.id.rpartition("/")[0], draws=DRAWS)
+    assert found.move is not None
+    assert found.chosen.headline is not None
+    after = found.chosen.headline.per_month.likely
+    assert found.move.cash_saved_usd_per_month == pytest.approx(38_000 - after)
+    # Three months planned take one to three times that: the articles' factor is the upper end.
+    assert (found.move.months_of_work.low, found.move.months_of_work.high) == (3, 9)
+    staff = load_catalogue().capital["staff-cost"].likely / 12
+    assert found.move.engineering_usd.low == pytest.approx(3 * 2 * staff)
+    assert found.move.speedup == pytest.approx(0.75 / gpu.time.likely, rel=1e-6)
+
+
+def test_where_nothing_moves_the_page_says_why() -> None:
+    assert "Nothing runs today" in report("13b-47-runs").move_note
+    cpu = assess(moving(), today=TODAY, draws=0)
+    place = next(o for o in cpu.options if o.placement == "cpu")
+    stays = cost_report(cpu, hardware=place.id.rpartition("/")[0], draws=DRAWS)
+    assert stays.move is None
+    assert "CPU servers" in stays.move_note
+
+
+def test_electricity_is_that_of_the_machines_that_run() -> None:
+    found = report("trading-models")
+    own = found.way("buy_colocation").owning
+    assert own is not None
+    # Six machines stay on: 12 kW while used, 30% of it idle, at the industry's PUE.
+    best = answer("trading-models").best
+    used = min(best.stages[0].busy_hours_per_month, 730)
+    pue = load_catalogue().capital["pue-industry"].likely
+    machines = 47 / 8  # a stage of 47 GPUs: the meter runs for them alone
+    kwh = machines * 12 * (used + 0.3 * (730 - used)) * pue
+    assert found.carbon.kwh_per_month == pytest.approx(kwh, rel=0.03)
+
+
+def test_an_unknown_hardware_is_refused_by_its_name() -> None:
+    with pytest.raises(InputError, match="abacus"):
+        cost_report(answer("13b-47-runs"), hardware="gpu/abacusx8")
