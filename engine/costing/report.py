@@ -18,7 +18,7 @@ from engine.cost.commitment import Demand
 from engine.cost.parameters import value
 from engine.costing import demand as demands
 from engine.costing.beside import electricity, idle, move
-from engine.costing.case import Case, case_of
+from engine.costing.case import Case, case_of, hardware_id
 from engine.costing.model import CostReport, DemandView, Way, Wins
 from engine.costing.ways import discount_rate, mixes, pure_ways
 from engine.costing.wins import wins
@@ -46,14 +46,17 @@ def cost_report(
 ) -> CostReport:
     """Every way to pay for one hardware of an assessment.
 
-    hardware : its id, one of the report's `choices`; empty takes the recommended one
+    hardware : its id, one of the report's `choices`; empty takes that of the terms of the costs,
+        and where they name none or one that is no candidate any more, the recommended one
     draws : quasi-random draws for the intervals, a power of two
 
     Raises
     ------
     InputError : when the assessment has no such hardware
     """
-    case = case_of(answer, catalogue, hardware, draws)
+    asked = answer.settings.costs.hardware
+    gone = asked not in {hardware_id(o.id) for o in answer.options}
+    case = case_of(answer, catalogue, hardware or ("" if gone else asked), draws)
     demand, problem = _demand(case)
     ways = pure_ways(case)
     when = wins(case, ways)
@@ -103,9 +106,12 @@ def _terms(way: Way) -> Acquisition:
 
 
 def _chosen(case: Case, ways: list[Way]) -> Way:
-    """The recommended way for the recommended hardware, the best allowed one for another."""
+    """The way that the terms name; else the recommended one, or the best allowed one."""
+    named = next((w for w in ways if w.id == case.terms.way and w.headline is not None), None)
+    if named is not None:
+        return named
     best = case.answer.best
-    if case.hardware == best.id.rpartition("/")[0]:
+    if case.hardware == hardware_id(best.id):
         terms = best.acquisition
         id = f"buy_{case.terms.site.value}" if terms == "buy" else terms
         found = next((w for w in ways if w.id == id and w.headline is not None), None)

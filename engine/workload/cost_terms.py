@@ -35,12 +35,17 @@ class DemandBy(StrEnum):
     log = "log"
 
 
+ID = r"^[A-Za-z0-9 ._+/-]{0,80}$"  # of hardware, a way or a machine
 MOST_MONTHS = 60
 MOST_LEVELS = 24
 
 
 class CostTerms(Terms):
     """The terms of the costs. None takes the likely value of the data tables."""
+
+    # --- what is looked at
+    hardware: str = term("", "Hardware", "on", pattern=ID)
+    way: str = term("", "Way to pay", "way", pattern=ID)
 
     # --- money
     currency: str = term("USD", "Currency shown", "cur", pattern=r"^[A-Z]{3}$")
@@ -66,9 +71,7 @@ class CostTerms(Terms):
     support: bool = term(False, "A support plan of the provider", "help")
 
     # --- owning
-    machine_sku: str = term(
-        "", "Machine that you were quoted", "of", pattern=r"^[A-Za-z0-9 ._+-]{0,60}$"
-    )
+    machine_sku: str = term("", "Machine that you were quoted", "of", pattern=ID)
     machine_usd: float | None = term(
         None, "Your quote for one machine", "buy", unit="USD", gt=0, le=1e8, allow_inf_nan=False,
         help="What one whole machine costs you, with its GPUs; left open, the table's price",

@@ -29,6 +29,8 @@ from engine.workload.workload import DEFAULT, parse
 from tests.report.sample import FULL
 
 FULL_COSTS: dict[str, Any] = {
+    "hardware": "gpu/h100-sxm-80gbx8",
+    "way": "reserved_1y",
     "currency": "EUR",
     "currency_rate": 0.86,
     "currency_date": date(2026, 11, 28),
