@@ -133,14 +133,15 @@ def step_time(r: StepInputs, p: Parameters) -> StepTime:
     attention = _attention(r, p, tokens) * level
     floor = _launch_floor(r, p) * (passes + r.recompute) / 3.0
     launch = overlapped(compute + again + attention, floor, 4.0) - (compute + again + attention)
-    tensor = _tensor_parallel(r, p, tokens)
-    context = _context_parallel(r, p, tokens)
-    expert = _expert_parallel(r, p, tokens)
+    window = compute + again + attention
+    tensor = _tensor_parallel(r, p, tokens, window)
+    context = _context_parallel(r, p, tokens, window)
+    expert = _expert_parallel(r, p, tokens, window)
     layer = compute + again + attention + launch + tensor + context + expert
 
     per_stage = r.layers / r.pp
     head = _head(r, p, tokens) * level * np.where(r.pp > 1, p["head_share"], 1.0)
-    transfer = _pipeline_transfer(r, p, tokens)
+    transfer = _pipeline_transfer(r, p, tokens, window * per_stage)
     micro = layer * per_stage + head + transfer
     sharded = _full_shard(r, p)
     exposed = overlapped(micro, sharded, p["overlap_norm"]) - micro
@@ -294,7 +295,12 @@ def _nic(r: StepInputs, p: Parameters) -> Array:
     return np.asarray(r.nic * p["nic_share"])
 
 
-def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+def _not_hidden(seconds: Array, share: Array | float, window: Array) -> Array:
+    """Seconds of traffic that computing does not hide: a share of it, or what is longer than it."""
+    return np.asarray(np.maximum(share * seconds, seconds - window))
+
+
+def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of a layer's all-reduces: two forward, two backward [1, 2].
 
     A reduce-scatter and an all-gather in sequence parallelism move the same.
@@ -309,32 +315,36 @@ def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     latency = p["tp_latency_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
     exposed = _by_stack(p, "tp_exposed", r.stack)
     exposed = np.where(r.tp > r.domain, 1.0, exposed)
-    return np.asarray(np.where(r.tp > 1, calls * (exposed * seconds + latency), 0.0))
+    late = _not_hidden(calls * seconds, exposed, window) + calls * latency
+    return np.asarray(np.where(r.tp > 1, late, 0.0))
 
 
-def _context_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+def _context_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of passing a layer's keys and values round the ring, there and back."""
     size = 3.0 * tokens * 2.0 * r.kv_width * 2.0 / r.tp  # K and V there, with gradients back
     wire = np.where(r.cp * r.tp <= r.domain, _fast(r, p), _nic(r, p))
-    return np.asarray(np.where(r.cp > 1, p["cp_exposed"] * size * (r.cp - 1.0) / wire, 0.0))
+    late = _not_hidden(size * (r.cp - 1.0) / wire, p["cp_exposed"], window)
+    return np.asarray(np.where(r.cp > 1, late, 0.0))
 
 
-def _expert_parallel(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+def _expert_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of a layer's all-to-alls: dispatch and combine, forward and backward."""
     size = tokens * r.hidden * 2.0 / r.tp
     one = all_to_all_seconds(
         size, r.routed, r.ep, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
     )
     calls = 4.0 + 2.0 * r.recompute
-    return np.asarray(np.where((r.experts > 1) & (r.ep > 1), p["ep_exposed"] * calls * one, 0.0))
+    late = _not_hidden(calls * one, p["ep_exposed"], window)
+    return np.asarray(np.where((r.experts > 1) & (r.ep > 1), late, 0.0))
 
 
-def _pipeline_transfer(r: StepInputs, p: Parameters, tokens: Array) -> Array:
+def _pipeline_transfer(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of passing a micro-batch on: every virtual stage, forward and backward."""
     size = tokens * r.hidden * 2.0 / r.tp
     wire = np.where(r.pp * r.tp * r.cp <= r.domain, _fast(r, p), _nic(r, p))
     exposed = np.where(r.stack == LEGACY, 1.0, p["pp_exposed"])
-    return np.asarray(np.where(r.pp > 1, exposed * 2.0 * r.vp * size / wire, 0.0))
+    late = _not_hidden(2.0 * r.vp * size / wire, exposed, window)
+    return np.asarray(np.where(r.pp > 1, late, 0.0))
 
 
 def _groups(r: StepInputs) -> tuple[Array, Array]:

@@ -1,0 +1,94 @@
+"""Memory of many plans at once, by item: the columns of a search put into the memory model.
+
+Knows no formulas of its own but one: Megatron-type code that computes the activation function
+again does not keep its result, which is one of the MLP's matrices less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.estimate.memory import (
+    MemoryBreakdown,
+    calibration,
+    fits,
+    memory_inputs,
+    training_memory,
+)
+from engine.estimate.parallelism import FULL, SELECTIVE, Plans, Software, megatron_type
+from engine.estimate.plan import Precision, Task, TrainingPlan
+from engine.estimate.shape import ModelShape
+
+ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers", "overhead")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """Memory of the fullest GPU of one plan [GiB]: by item, with its 80% interval."""
+
+    items: dict[str, float]
+    low: float
+    likely: float
+    high: float
+    usable: float  # of the card
+    reported: float  # by the card
+
+
+def plans_memory(
+    shape: ModelShape, plans: Plans, seq_len: int, task: Task, precision: Precision = "bf16",
+    software: Software = "recipes", lora_rank: int = 16,
+) -> MemoryBreakdown:  # fmt: skip
+    """Memory of the fullest GPU of each plan, arrays of the plans' length [GiB]."""
+    usual = TrainingPlan(
+        gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank
+    )
+    one = memory_inputs(shape, usual)
+    megatron = megatron_type(plans, software)
+    matrices = 3.0 if shape.gated_mlp else 2.0
+    lean = (plans.recompute == SELECTIVE) & (megatron > 0)
+    again = np.where(plans.recompute == FULL, 2.0, plans.recompute)
+    experts = np.maximum(plans.gpus / (plans.pp * plans.ep), 1.0)
+    inputs = replace(
+        one,
+        mlp_width=one.mlp_width * np.where(lean, (matrices - 1) / matrices, 1.0),
+        micro_batch=plans.micro_batch, tp=plans.tp, pp=plans.pp, cp=plans.cp, ep=plans.ep,
+        d=plans.shard, zero=plans.zero, micro_batches=plans.micro_batches, recompute=again,
+        megatron=megatron, vp=plans.vp, expert_d=experts,
+        sequence_parallel=(plans.tp > 1).astype(float),
+    )  # fmt: skip
+    told = training_memory(inputs)
+    shape_of = plans.gpus.shape
+    return MemoryBreakdown(
+        *(np.broadcast_to(np.asarray(getattr(told, f.name)), shape_of) for f in fields(told))
+    )
+
+
+def plans_that_fit(memory: MemoryBreakdown, reported_gib: float) -> NDArray[np.bool_]:
+    """Which plans fit a card."""
+    return fits(memory.total, reported_gib)
+
+
+def need_of(memory: MemoryBreakdown, row: int, reported_gib: float, usable: float) -> MemoryNeed:
+    """The memory of one plan, as plain numbers."""
+    items = {name: float(getattr(memory, name)[row]) for name in ITEMS}
+    total = float(np.asarray(memory.total)[row])
+    c = calibration()
+    return MemoryNeed(
+        items, total * c.interval_low, total, total * c.interval_high, reported_gib * usable,
+        reported_gib,
+    )  # fmt: skip
+
+
+def taken(memory: MemoryBreakdown, rows: NDArray[np.intp] | NDArray[np.bool_]) -> MemoryBreakdown:
+    """Some of the rows."""
+    return MemoryBreakdown(*(np.asarray(getattr(memory, f.name))[rows] for f in fields(memory)))
+
+
+def joined_memory(parts: list[MemoryBreakdown]) -> MemoryBreakdown:
+    """Rows below one another."""
+    return MemoryBreakdown(
+        *(np.concatenate([getattr(m, f.name) for m in parts]) for f in fields(MemoryBreakdown))
+    )

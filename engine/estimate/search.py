@@ -1,0 +1,379 @@
+"""Search for the best way to split a training job over GPUs: every valid plan, vectorised.
+
+Validity and memory prune, the step model ranks; prices are one rate per GPU hour of each choice.
+Exhaustive over the space of `parallelism.enumerate_plans` for every fleet size looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.estimate.collectives import Array
+from engine.estimate.memory import USABLE, MemoryBreakdown
+from engine.estimate.parallelism import (
+    FULL,
+    MAX_GPUS,
+    NONE,
+    SELECTIVE,
+    Plans,
+    enumerate_plans,
+    joined,
+    plan_row,
+    step_inputs,
+    with_recompute,
+)
+from engine.estimate.plan import TrainingPlan
+from engine.estimate.plan_memory import joined_memory, plans_memory, plans_that_fit, taken
+from engine.estimate.search_results import NETWORK_PARTS, Found, result_of
+from engine.estimate.training import StepTime, step_time
+from engine.estimate.training_calibration import (
+    Recalibration,
+    interval_half_width,
+    recalibrate,
+    shipped_calibration,
+)
+from engine.estimate.training_hardware import Hardware, HardwareChoice, hardware
+from engine.estimate.training_job import By, Job, NothingFits, PlanResult
+
+GIB = 2.0**30
+MOST_DAYS = 365.0  # a run that takes longer is offered only where there is nothing else
+CLOSE = 0.02  # of two plans this near, the simpler one is the better
+# Log half width that a slow network adds, for a step that is all traffic: no published rows.
+SLOW_NETWORK = 0.5
+# Usual tokens of a step, and the most that large fleets use (Llama 3 405B: 16 Mi).
+_BATCH_TOKENS = {"pretrain": (2**22, 2**24), "finetune": (2**18, 2**22)}
+
+
+def best_plans(
+    job: Job, by: By = "deadline", count: int = 5
+) -> tuple[PlanResult, ...] | NothingFits:
+    """The best plans over all hardware and fleet sizes of a job, best first.
+
+    by : `time`: the fastest, within the budget; `cost`: the cheapest, in time; `deadline`: the
+        cheapest that is surely enough in time and within the budget, and the fastest within the
+        budget where none is. Without a deadline a year is the limit.
+    """
+    if by not in ("time", "cost", "deadline"):
+        raise InputError(f"no such order: {by}", where="by", right="time, cost or deadline")
+    found = search(job)
+    if isinstance(found, NothingFits):
+        return found
+    order = ordered(found, by)
+    first = int(order[0])
+    return tuple(result_of(found, i, first) for i in top_rows(found, order, count))
+
+
+def plan_result(job: Job, plan: TrainingPlan) -> PlanResult | None:
+    """A given plan on the first choice of a job; None when it does not fit there."""
+    hws = hardware(job.choices[0], job.precision)
+    row = plan_row(job.shape, plan)
+    memory = plans_memory(
+        job.shape, row, plan.seq_len, job.task, job.precision, job.software, job.lora_rank
+    )
+    if not plans_that_fit(memory, hws[0].memory_gib)[0]:
+        return None
+    same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
+    return result_of(_found(same, [(0, hws, row, memory)], 1), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The fastest plan on one fleet size; `best`: no other is both faster and cheaper."""
+
+    result: PlanResult
+    best: bool
+
+
+def frontier(job: Job) -> tuple[FrontierPoint, ...] | NothingFits:
+    """Days against dollars (GPU hours without prices): every fleet size's fastest plan."""
+    found = search(job)
+    return found if isinstance(found, NothingFits) else frontier_of(found)
+
+
+def frontier_of(found: Found) -> tuple[FrontierPoint, ...]:
+    """The frontier of what a search has found, by choice and fleet size."""
+    days, cost = found.days, found.cost
+    rows: list[int] = []
+    for k in range(len(found.job.choices)):
+        mine = np.flatnonzero(found.which == k)
+        for n in np.unique(found.plans.gpus[mine]):
+            of = mine[found.plans.gpus[mine] == n]
+            rows.append(int(of[np.argmin(days[of])]))
+    points = []
+    for i in rows:
+        better = [j for j in rows if j != i and days[j] <= days[i] and cost[j] <= cost[i]]
+        beaten = any(days[j] < days[i] or cost[j] < cost[i] for j in better)
+        points.append(FrontierPoint(result_of(found, i), not beaten))
+    return tuple(points)
+
+
+def smallest_fit(job: Job) -> PlanResult | NothingFits:
+    """The plan on the fewest GPUs that holds the job at all, over all its hardware.
+
+    Up to a machine's GPUs any number counts, beyond it whole machines; the batch is the least
+    that the plan can work on, whatever the job says.
+    """
+    best: PlanResult | None = None
+    for k in range(len(job.choices)):
+        one = _smallest_on(job, k, best.plan.gpus - 1 if best else MAX_GPUS)
+        best = one or best
+    if best is not None:
+        return best
+    return NothingFits(
+        f"{job.shape.name} fits on no number of these GPUs up to {MAX_GPUS:,}: take cards with "
+        "more memory, shorter sequences or an adapter (LoRA)", 0.0, None,
+    )  # fmt: skip
+
+
+def _smallest_on(job: Job, k: int, most: int) -> PlanResult | None:
+    choice = job.choices[k]
+    hws = hardware(choice, job.precision)
+    node = choice.node
+    counts = [*range(1, node), *range(node, MAX_GPUS + 1, node)]
+    # Every state of a parameter is somewhere: fewer bytes than these are not possible.
+    bytes_each = {"lora": 2.0, "qlora": 0.5}.get(job.task, 12.0)
+    least = job.shape.total_params * bytes_each / (hws[0].memory_gib * GIB)
+    if not len(_fitting(job, hws, dict.fromkeys(_probe(node, least), 0))[0]):
+        return None
+    for n in counts:
+        if least <= n <= most:
+            plans, memory, _ = _fitting(job, hws, {n: 0})
+            if len(plans):
+                found = _found(job, [(k, hws, plans, memory)], len(plans))
+                work = found.step_s / found.plans.batch
+                return result_of(found, int(np.argmin(work)))
+    return None
+
+
+def _probe(node: int, least: float) -> list[int]:
+    """A few fleet sizes, large and round: where none holds the job, no other will."""
+    powers = [node * 2**k for k in range(15) if node * 2**k <= MAX_GPUS]
+    return [n for n in (*range(1, node), *powers) if n >= least] or [powers[-1]]
+
+
+# --- the search itself
+
+
+def search(job: Job) -> Found | NothingFits:
+    """Every plan that fits, on every choice and fleet size of a job, timed."""
+    parts: list[tuple[int, tuple[Hardware, ...], Plans, MemoryBreakdown]] = []
+    looked_at, lacks = 0, np.inf
+    for k, choice in enumerate(job.choices):
+        hws = hardware(choice, job.precision)
+        sizes = {n: job.batch_seqs or usual_batch(job.task, job.seq_len, n)
+                 for n in fleet_sizes(job.gpus, choice)}  # fmt: skip
+        if not sizes:
+            continue
+        plans, memory, (valid, nearest) = _fitting(job, hws, sizes)
+        looked_at += valid
+        lacks = min(lacks, nearest - hws[0].memory_gib * USABLE)
+        if len(plans):
+            parts.append((k, hws, plans, memory))
+    if not parts:
+        return _nothing(job, lacks)
+    return _found(job, parts, looked_at)
+
+
+def fleet_sizes(asked: tuple[int, int], choice: HardwareChoice) -> list[int]:
+    """Fleet sizes that are looked at: whole nodes, at most a quarter apart."""
+    low, high = asked
+    high = min(high, choice.most_gpus or high)
+    if low >= high:
+        return [low] if low == high else []
+    node = choice.node
+    nodes = sorted({m * 2**k for m in (1, 5, 6, 7) for k in range(15)} | {3})
+    sizes = [2**k for k in range(14) if 2**k < node] + [node * n for n in nodes]
+    return [n for n in sizes if low <= n <= high] or [low]
+
+
+def usual_batch(task: str, seq_len: int, gpus: int) -> int:
+    """Sequences of a usual step: 4 Mi tokens to pretrain, 0.25 Mi to fine-tune; fleets use more."""
+    usual, most = _BATCH_TOKENS["pretrain" if task == "pretrain" else "finetune"]
+    tokens = min(max(usual, gpus * seq_len), most)
+    return int(max(2 ** round(np.log2(max(tokens / seq_len, 1))), 1))
+
+
+def _fitting(
+    job: Job, hws: tuple[Hardware, ...], sizes: Mapping[int, int]
+) -> tuple[Plans, MemoryBreakdown, tuple[int, float]]:
+    """Valid plans that fit, with as little recomputation as they need; how many were valid, and
+    the GiB of the one that needs the least.
+
+    sizes : sequences of a step by fleet size
+    """
+    rest = joined([
+        enumerate_plans(job.shape, hws[0], n, job.seq_len, batch, job.task)
+        for n, batch in sizes.items()
+    ])  # fmt: skip
+    kept: list[Plans] = []
+    needs: list[MemoryBreakdown] = []
+    valid, nearest = len(rest), np.inf
+    for recompute in (NONE, SELECTIVE, FULL):
+        rest = with_recompute(rest, recompute)
+        memory = plans_memory(
+            job.shape, rest, job.seq_len, job.task, job.precision, job.software, job.lora_rank
+        )
+        nearest = min(nearest, float(np.asarray(memory.total).min(initial=np.inf)))
+        fits = plans_that_fit(memory, hws[0].memory_gib)
+        kept.append(rest.take(fits))
+        needs.append(taken(memory, fits))
+        rest = rest.take(~fits)
+        if not len(rest):
+            break
+    return joined(kept), joined_memory(needs), (valid, nearest)
+
+
+def _nothing(job: Job, lacks: float) -> NothingFits:
+    smallest = smallest_fit(job)
+    low, high = job.gpus
+    where = f"{low:,} GPUs" if low == high else f"{low:,} to {high:,} GPUs"
+    short = f"the leanest plan lacks {lacks:,.0f} GiB a GPU" if np.isfinite(lacks) else (
+        "no way to split it is valid")  # fmt: skip
+    reason = f"{job.shape.name} does not fit on {where}: {short}."
+    if isinstance(smallest, NothingFits):
+        return NothingFits(f"{reason} {smallest.reason}.", max(_finite(lacks), 0.0), None)
+    more = f" It fits on {smallest.plan.gpus:,} x {smallest.choice.accelerator.name}."
+    return NothingFits(reason + more, max(_finite(lacks), 0.0), smallest)
+
+
+def _finite(value: float) -> float:
+    return value if np.isfinite(value) else 0.0
+
+
+def _found(
+    job: Job, parts: Sequence[tuple[int, tuple[Hardware, ...], Plans, MemoryBreakdown]], valid: int
+) -> Found:
+    seconds, scales, halves, which = [], [], [], []
+    by_choice: dict[int, tuple[Hardware, ...]] = {k: hws for k, hws, _, _ in parts}
+    merged: list[tuple[Plans, MemoryBreakdown]] = []
+    for k, hws in by_choice.items():
+        plans = joined([p for j, _, p, _ in parts if j == k])
+        memory = joined_memory([m for j, _, _, m in parts if j == k])
+        time = timed(job, hws, plans)
+        own = own_steps(job, job.choices[k])
+        seconds.append(time)
+        scales.append(np.full(len(plans), own.scale if own else 1.0))
+        halves.append(_half_widths(job, hws[0], plans, time, own))
+        which.append(np.full(len(plans), k))
+        merged.append((plans, memory))
+    return Found(
+        job, np.concatenate(which),
+        tuple(by_choice.get(k, ()) for k in range(len(job.choices))),
+        joined([p for p, _ in merged]), joined_memory([m for _, m in merged]),
+        StepTime(*(np.concatenate([getattr(t, f.name) for t in seconds])
+                   for f in fields(StepTime))),
+        np.concatenate(scales), np.concatenate(halves), valid,
+    )  # fmt: skip
+
+
+def timed(job: Job, hws: Iterable[Hardware], plans: Plans) -> StepTime:
+    """Step times on the generations of a choice: the slowest of them paces the rest."""
+    calibration = shipped_calibration()
+    year = job.software_year or calibration.newest_year
+    slowest: StepTime | None = None
+    for hw in hws:
+        inputs = step_inputs(job.shape, plans, hw, float(job.seq_len), job.task, year, job.software)
+        told = step_time(inputs, calibration.parameters)
+        told = StepTime(*(np.broadcast_to(getattr(told, f.name), plans.gpus.shape)
+                          for f in fields(StepTime)))  # fmt: skip
+        if slowest is None:
+            slowest = told
+            continue
+        behind = told.total > slowest.total
+        slowest = StepTime(*(np.where(behind, getattr(told, f.name), getattr(slowest, f.name))
+                             for f in fields(StepTime)))  # fmt: skip
+    if slowest is None:
+        raise InputError("no hardware", where="choices", right="at least one accelerator")
+    return slowest
+
+
+def _half_widths(
+    job: Job, hw: Hardware, plans: Plans, time: StepTime, own: Recalibration | None
+) -> Array:
+    """Log half width of each row's 80% interval; slow networks and unknown hardware widen it."""
+    half = interval_half_width(moe=job.shape.is_moe, known=False, calibrated=hw.calibrated)
+    if own is not None:
+        half = own.half_width
+    traffic = sum(getattr(time, k) for k in NETWORK_PARTS) / time.total
+    slow = (plans.gpus > hw.node) & (not hw.calibrated_network)
+    return np.asarray(np.hypot(half, np.where(slow, SLOW_NETWORK * traffic, 0.0)))
+
+
+def own_steps(job: Job, choice: HardwareChoice) -> Recalibration | None:
+    """What the user's own steps say of times on a choice; None without steps on such GPUs.
+
+    Raises
+    ------
+    InputError : steps on GPUs that do not hold the job, without the plan that they ran with
+    """
+    predicted, measured = [], []
+    for m in job.measured:
+        if m.choice.accelerator.sku != choice.accelerator.sku:
+            continue
+        hws = hardware(m.choice, job.precision)
+        if m.plan is not None:
+            row = plan_row(job.shape, m.plan)
+        else:
+            batch = m.batch_seqs or job.batch_seqs or usual_batch(job.task, job.seq_len, m.gpus)
+            row, _, _ = _fitting(job, hws, {m.gpus: batch})
+            if not len(row):
+                raise InputError(
+                    f"{job.shape.name} does not fit on {m.gpus} GPUs by this model",
+                    where="measured", right="the plan that the steps ran with",
+                )  # fmt: skip
+        total = np.asarray(timed(job, hws, row).total)
+        predicted.append(float(total.min()))
+        measured.append(m.seconds / m.steps)
+    return recalibrate(predicted, measured) if predicted else None
+
+
+# --- which is the best
+
+
+def ordered(found: Found, by: By) -> NDArray[np.intp]:
+    """Rows from the best to the worst for an objective.
+
+    Differences below `CLOSE` are nothing against the model's errors: there the simpler split is
+    the better, then the one on fewer GPUs.
+    """
+    days, cost, gpus = found.days, found.cost, found.plans.gpus
+    over = ~found.within_budget
+    if by == "time":
+        bad, key = over, days
+    else:
+        limit = found.job.deadline_days
+        late = found.chance < found.job.sure if limit is not None else days > MOST_DAYS
+        bad = late if by == "cost" else late | over
+        # Where nothing is good: the fastest (that is paid for).
+        key = np.where(bad, days, cost)
+    first = np.lexsort((key, over, bad))[0]
+    same = (bad == bad[first]) & (over == over[first]) & (key <= key[first] * (1 + CLOSE))
+    rank, simple = np.where(same, 0.0, key), np.where(same, _pieces(found.plans), 0.0)
+    return np.lexsort((key, gpus, simple, rank, over, bad))
+
+
+def _pieces(p: Plans) -> Array:
+    """How many ways of splitting a plan combines: what has to be set up and kept working."""
+    one = (p.tp > 1) + 1.0 * (p.cp > 1) + (p.ep > 1) + (p.zero == 2) + (p.shard < p.dp * p.cp)
+    return np.asarray(2.0 * (p.pp > 1) + one)
+
+
+def top_rows(found: Found, order: NDArray[np.intp], count: int) -> list[int]:
+    """The best row of each way to split; micro-batch and recomputation are left to it."""
+    p = found.plans
+    keys = np.stack([found.which, p.gpus, p.tp, p.pp, p.cp, p.ep, p.zero, p.shard], axis=1)
+    seen: set[tuple[float, ...]] = set()
+    kept: list[int] = []
+    for i in order:
+        split = tuple(keys[i].tolist())
+        if split not in seen:
+            seen.add(split)
+            kept.append(int(i))
+        if len(kept) == count:
+            break
+    return kept
