@@ -377,13 +377,19 @@ def bill(
     )
 
 
-def best_spares(run: RunConditions, most: int = 64) -> int:
+def best_spares(run: RunConditions, most: int = 1000) -> int:
     """Spare machines with which a useful hour costs least; one value of each condition.
 
-    A spare costs its rent all the time, and saves the waiting of the whole job.
+    A spare costs its rent all the time and saves the waiting of the whole job. Each further one
+    saves less, so the search ends with the first that does not pay.
     """
-    costs = [float(np.mean(outcome(replace(run, spares=s)).paid_hours)) for s in range(most + 1)]
-    return int(np.argmin(costs))
+    found, cost = 0, float(outcome(replace(run, spares=0)).paid_hours)
+    while found < most:
+        more = float(outcome(replace(run, spares=found + 1)).paid_hours)
+        if more >= cost:
+            break
+        found, cost = found + 1, more
+    return found
 
 
 # --- ranges

@@ -70,8 +70,8 @@ class ReliabilityTerms(Terms):
 
     # --- silent corruption
     checks: bool = term(
-        False, "Validate regularly against silent corruption", "watch",
-        help="Every so often the run is validated and each machine compared with the others",
+        False, "Regular validation", "watch",
+        help="Against silent corruption: the run is validated and its machines compared",
     )  # fmt: skip
     check_every_h: float | None = term(
         None, "Hours between validations", "look", unit="h", gt=0, le=8760, allow_inf_nan=False,

@@ -60,7 +60,9 @@ COMPARE = ("pages/compare.py", "Compare", ":material/compare_arrows:")
 EVIDENCE = ("pages/evidence.py", "Evidence", ":material/menu_book:")
 PRICES = ("pages/prices.py", "Prices", ":material/sell:")
 # Pages that work out one plan in depth, each with terms of its own.
-PLANS: list[tuple[str, str, str]] = []
+PLANS: list[tuple[str, str, str]] = [
+    ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
+]
 # The way through the app, for the links to the previous and the next page.
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {

@@ -1,0 +1,492 @@
+"""The reliability of a run in figures and sentences: what a page, a report and a table show of it.
+
+The formulae are those of `engine.estimate.run_reliability`; the conditions come from
+`engine.explain.run_conditions`. What stands here is which figures are told, over which range, and
+what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.assessment import Assessment
+from engine.cost.parameters import value
+from engine.decide.findings import count, duration, money
+from engine.errors import InputError
+from engine.estimate.estimate import Estimate
+from engine.estimate.failure_rates import Fleet, fleets, reliability_parameters
+from engine.estimate.reliability import (
+    Array,
+    Real,
+    alarm_threshold,
+    availability_k_of_n,
+    false_alarms,
+)
+from engine.estimate.run_reliability import (
+    LOSSES,
+    Checks,
+    RunBill,
+    RunConditions,
+    RunOutcome,
+    best_check_interval,
+    best_spares,
+    bill,
+    outcome,
+)
+from engine.explain.run_conditions import (
+    HOURS_PER_DAY,
+    Known,
+    RunPlan,
+    checks_of,
+    conditions,
+    draws,
+    known,
+    run_plan,
+)
+from engine.workload.reliability_terms import ReliabilityTerms
+from engine.workload.workload import HOURS_PER_MONTH
+
+Points = tuple[tuple[float, float], ...]
+Bands = tuple[tuple[float, float, float], ...]
+
+SIZES = (1, 131_072)  # of the clusters in the picture, in devices
+LONGEST_TRIED = 24.0  # hours between checkpoints in the picture, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What part of the paid time goes to one cause, and what that costs in this run."""
+
+    cause: str
+    share: float
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to guard the run, against the run as it is set."""
+
+    title: str
+    useful: float
+    days: float
+    paid_usd: float
+    saves_usd: float
+    note: str
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What an article says, and what is computed for this run."""
+
+    article: str
+    claims: str
+    says: str
+    here: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """All that is told of the reliability of a run. Shares of paid time, hours, US dollars."""
+
+    plan: RunPlan
+    sentence: str
+    useful: Estimate
+    mtbf: Estimate
+    interval: float
+    best_interval: Estimate
+    failures: Estimate
+    reclaims: Estimate
+    days: Estimate
+    lost_hours: Estimate
+    lost_usd: Estimate
+    paid_usd: Estimate
+    losses: tuple[Loss, ...]
+    choices: tuple[Choice, ...]
+    sayings: tuple[Saying, ...]
+    known: tuple[Known, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCurve:
+    """Useful share of the time against the size of the cluster, with the range and the fleets.
+
+    band : size, low and high share in percent; points : the likely one
+    best : with the spares that pay, or without interruptions where the plan is on spot
+    own : the run of the page; published : size, share in percent, name, bound, source
+    """
+
+    points: Points
+    band: Bands
+    best: Points
+    own: tuple[float, float]
+    published: tuple[tuple[float, float, str, str, str], ...]
+    title: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalCurve:
+    """Useful share of the time against the interval of checkpoints, in minutes and percent."""
+
+    points: Points
+    band: Bands
+    marks: tuple[tuple[float, str], ...]
+    title: str
+    message: str
+
+
+def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
+    """What failures do to the run of a recommendation, with ranges and sources.
+
+    Raises
+    ------
+    InputError : the terms name a fleet that is not known
+    """
+    plan = run_plan(answer, terms)
+    found = known(plan, terms)
+    likely = conditions(plan, terms, found)
+    point = outcome(likely)
+    drawn = outcome(conditions(plan, terms, found, draws(found)))
+    told, spread = _bill(plan, point), _bill(plan, drawn)
+    losses = tuple(
+        Loss(name, float(point.lost(name)), float(point.lost(name)) * float(told.paid_usd))
+        for name in LOSSES
+        if float(point.lost(name)) > 0
+    )
+    sources = tuple(dict.fromkeys(k.source for k in found.values()))
+    many = 1.0 if plan.in_step else float(plan.machines)
+
+    def range_of(low_likely: Real, over: Real, unit: str) -> Estimate:
+        return _estimate(float(low_likely), over, unit, sources)
+
+    fleet_mtbf = np.asarray(drawn.mtbf) / many
+    result = Reliability(
+        plan=plan,
+        sentence="",
+        useful=range_of(point.useful, drawn.useful, "share"),
+        mtbf=range_of(float(point.mtbf) / many, fleet_mtbf, "h"),
+        interval=float(point.interval),
+        best_interval=range_of(point.best_interval, drawn.best_interval, "h"),
+        failures=range_of(told.failures, spread.failures, "stops"),
+        reclaims=range_of(told.reclaims, spread.reclaims, "stops"),
+        days=range_of(told.days, spread.days, "days"),
+        lost_hours=range_of(told.lost_device_hours, spread.lost_device_hours, f"{plan.unit}-hours"),
+        lost_usd=range_of(told.lost_usd, spread.lost_usd, "USD"),
+        paid_usd=range_of(told.paid_usd, spread.paid_usd, "USD"),
+        losses=losses,
+        choices=_choices(plan, terms, found, likely),
+        sayings=_sayings(plan, likely, point),
+        known=tuple(found.values()),
+        notes=_notes(plan, point),
+    )
+    return replace(result, sentence=_sentence(result))
+
+
+# --- pictures
+
+
+def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
+    """Goodput against the size of the cluster, this run marked and published runs beside it."""
+    plan = run_plan(answer, terms)
+    found = known(plan, terms)
+    z = draws(found)
+    machines = np.unique(np.round(np.geomspace(*SIZES, 35) / plan.per_machine).clip(1))
+    own_run, own_draws = conditions(plan, terms, found), conditions(plan, terms, found, z)
+    points, band, best = [], [], []
+    for n in machines:
+        devices = float(n * plan.per_machine)
+        spares = _scaled(own_run.spares, n, plan.machines)
+        likely = replace(own_run, devices=devices, spares=spares)
+        drawn = replace(own_draws, devices=devices, spares=spares)
+        low, high = np.quantile(np.asarray(outcome(drawn).useful), [0.1, 0.9]) * 100
+        at = float(outcome(likely).useful) * 100
+        points.append((devices, at))
+        band.append((devices, min(float(low), at), max(float(high), at)))
+        if plan.spot:
+            guarded = replace(likely, reclaims=0.0, requeue=0.0)
+        else:
+            guarded = replace(likely, spares=best_spares(likely))
+        best.append((devices, float(outcome(guarded).useful) * 100))
+    own = float(outcome(own_run).useful) * 100
+    big = next((d for d, share in points if share < 90), None)
+    title = f"{count(plan.devices, plan.unit)}: {own:.3g}% of the paid time is useful"
+    reach = f"It falls below 90% from about {_round(big):,} {plan.unit}s on. " if big else ""
+    cause, dashed = (
+        ("the rate of spot interruptions, which nobody publishes by the hour",
+         "is without spot interruptions")
+        if plan.spot else
+        ("the rate of failures, which differs sixfold between published fleets",
+         "has as many spare machines as pay for themselves")
+    )  # fmt: skip
+    return SizeCurve(
+        tuple(points), tuple(band), tuple(best), (float(plan.devices), own), _published(), title,
+        f"{reach}The band holds in 8 of 10 cases: most of it is {cause}. The dashed line {dashed}.",
+    )  # fmt: skip
+
+
+def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve:
+    """Goodput against the interval of checkpoints, with the best one and the articles'."""
+    plan = run_plan(answer, terms)
+    found = known(plan, terms)
+    likely, drawn = conditions(plan, terms, found), conditions(plan, terms, found, draws(found))
+    best = float(outcome(likely).best_interval)
+    # Wide enough for both articles' marks and for what the user has set.
+    wide = max(best * 6, LONGEST_TRIED, (terms.interval_min or 0) / 60 * 1.5)
+    at = np.geomspace(min(best / 20, 0.1), wide, 60)
+    share = np.asarray(outcome(replace(likely, interval=at)).useful) * 100
+    spread = [np.asarray(outcome(replace(drawn, interval=float(t))).useful) * 100 for t in at]
+    ends = np.quantile(np.array(spread), [0.1, 0.9], axis=1)
+    marks = [(best * 60, "best"), (15.0, "003: 15 min"), (360.0, "000: 6 h")]
+    if terms.interval_min is not None:
+        marks.append((terms.interval_min, "yours"))
+    kept = {h: float(outcome(replace(likely, interval=h)).useful) for h in (best, 0.25, 6.0)}
+    return IntervalCurve(
+        tuple((float(t) * 60, float(s)) for t, s in zip(at, share, strict=True)),
+        tuple(
+            (float(t) * 60, float(a), float(b)) for t, a, b in zip(at, *ends, strict=True)
+        ),
+        tuple(marks),
+        f"Save every {duration(best)}",
+        f"That keeps {kept[best]:.2%} of the time; every 15 minutes {kept[0.25]:.2%}, every 6 "
+        f"hours {kept[6.0]:.2%}. The curve is flat near its top: half or double the best interval "
+        "costs little, ten times too long costs much.",
+    )  # fmt: skip
+
+
+def published_fleets() -> tuple[Fleet, ...]:
+    """Published fleets with a rate, those that fail least first."""
+    return tuple(sorted((f for f in fleets().values() if f.rate), key=lambda f: f.rate or 0.0))
+
+
+def rates(mtbf: Known, plan: RunPlan) -> tuple[float, float, float]:
+    """Failures per 1,000 machine-days (low, likely, high) of device-hours between failures."""
+    hours = plan.per_machine * HOURS_PER_DAY * 1000
+    eight = 8 / plan.per_machine  # published fleets have eight GPUs a machine
+    return hours / mtbf.high * eight, hours / mtbf.likely * eight, hours / mtbf.low * eight
+
+
+def checkpoint_size(plan: RunPlan) -> tuple[float, float] | None:
+    """Bytes of one checkpoint of the model, and bytes a second to write it in a minute."""
+    if plan.params_b is None:
+        return None
+    size = plan.params_b * 1e9 * reliability_parameters()["checkpoint_bytes_per_parameter"].likely
+    return size, size / 60
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """What spare machines do for a service: share of the time in which enough are up."""
+
+    spares: int
+    up: float
+    hours_away_a_year: float
+    usd_per_month: float
+
+
+def service_spares(plan: RunPlan, found: dict[str, Known], most: int = 4) -> tuple[Spare, ...]:
+    """Availability of a service by spare machines (k of n), each machine up as long as it is.
+
+    A machine fails at the rate of its devices, and is away for the repair or the restart,
+    whichever the failure asks for.
+    """
+    mtbf = found["device_mtbf"].likely / plan.per_machine
+    away = found["swap_share"].likely * found["repair"].likely + found["restart"].likely
+    up = mtbf / (mtbf + away)
+    rows = []
+    for extra in range(most + 1):
+        share = float(availability_k_of_n(up, plan.machines, plan.machines + extra))
+        usd = extra * plan.per_machine * plan.usd_per_device_hour * HOURS_PER_MONTH
+        rows.append(Spare(extra, share, (1 - share) * 8760, usd))
+    return tuple(rows)
+
+
+# --- parts
+
+
+def _bill(plan: RunPlan, result: RunOutcome) -> RunBill:
+    """The bill of the whole fleet: machines out of step each lose their own time."""
+    told = bill(result, float(plan.devices), plan.useful_hours, plan.usd_per_device_hour)
+    if plan.in_step:
+        return told
+    many = float(plan.machines)
+    return replace(told, failures=told.failures * many, reclaims=told.reclaims * many)
+
+
+def _estimate(at: float, over: Real, unit: str, sources: tuple[str, ...]) -> Estimate:
+    low, high = np.quantile(np.atleast_1d(np.asarray(over, float)), [0.1, 0.9])
+    return Estimate(min(float(low), at), at, max(float(high), at), unit, sources)
+
+
+def _scaled(spares: int, machines: float, own: int) -> int:
+    """Spare machines of a cluster of another size: the same share of it."""
+    return round(spares * machines / own)
+
+
+def _round(n: float) -> int:
+    """Two significant digits."""
+    digits = 1 - int(np.floor(np.log10(n)))
+    return int(round(n, min(digits, 0)))
+
+
+def _published() -> tuple[tuple[float, float, str, str, str], ...]:
+    return tuple(
+        (f.devices, f.useful_share * 100, f.name, f.useful_bound, f.provenance.source)
+        for f in fleets().values()
+        if f.devices and f.useful_share
+    )
+
+
+def _sentence(r: Reliability) -> str:
+    plan = r.plan
+    machines = count(plan.machines, "machine")
+    if plan.service:
+        return (
+            f"{machines} of {plan.name}: expect a failure every {duration(r.mtbf.likely)}, "
+            f"{duration(r.mtbf.low)} to {duration(r.mtbf.high)}."
+        )
+    stops = r.failures.likely + r.reclaims.likely
+    often = f"about {stops:,.1f} stops" if stops < 9.5 else f"about {stops:,.0f} stops"
+    if stops < 0.05:
+        often = "hardly a stop"
+    return (
+        f"{count(plan.devices, plan.unit)} for {duration(plan.useful_hours)} of work: {often}, "
+        f"{r.useful.likely:.1%} of the paid time useful ({r.useful.low:.1%} to "
+        f"{r.useful.high:.1%}), {money(r.lost_usd.likely)} of {money(r.paid_usd.likely)} lost."
+    )
+
+
+def _notes(plan: RunPlan, point: RunOutcome) -> tuple[str, ...]:
+    notes = []
+    if not plan.in_step and not plan.service:
+        notes.append(
+            "Machines of this job do not work in step: a failure costs the lost task of one "
+            "machine, not the whole run. Spares and slow machines matter little, so they are not "
+            "counted."
+        )
+    if plan.in_step and float(point.useful) < 0.5:
+        notes.append(
+            "More than half of the paid time is lost: make restarts faster and keep spares before "
+            "adding machines."
+        )
+    return tuple(notes)
+
+
+def _choices(
+    plan: RunPlan, terms: ReliabilityTerms, found: dict[str, Known], run: RunConditions
+) -> tuple[Choice, ...]:
+    """Ways to guard the run beside the one that is set, each with what it changes."""
+    now = _bill(plan, outcome(run))
+    useful_now = float(outcome(run).useful)
+    rows = [Choice("As set", useful_now, float(now.days), float(now.paid_usd), 0.0, "", now=True)]
+
+    def add(title: str, changed: RunConditions, note: str) -> None:
+        result = outcome(changed)
+        told = _bill(plan, result)
+        paid = float(told.paid_usd)
+        rows.append(
+            Choice(title, float(result.useful), float(told.days), paid,
+                   float(now.paid_usd) - paid, note)
+        )  # fmt: skip
+
+    if terms.interval_min is not None:
+        best = float(outcome(run).best_interval)
+        add(f"Checkpoints every {duration(best)}", replace(run, interval=None),
+            "the interval that loses least")  # fmt: skip
+    if plan.in_step:
+        pays = best_spares(run)
+        if pays != run.spares:
+            add(count(pays, "hot spare") if pays else "No hot spare", replace(run, spares=pays),
+                "as many as pay for themselves")  # fmt: skip
+    if run.checks is None:
+        watch = checks_of(terms, found["alarm"].likely)
+        add(f"Validation every {duration(float(watch.every))}, 3 deviations",
+            replace(run, checks=watch), "000's check of gradients, 2% of the time")  # fmt: skip
+    else:
+        add("No validation", replace(run, checks=None),
+            f"errors show after {found['unseen'].likely:g} days")  # fmt: skip
+    errors = float(np.max(run.silent)) * plan.machines
+    one = 0.02 * 6 if run.checks is None else float(np.max(run.checks.every * run.checks.share))
+    if plan.in_step and errors > 0 and one > 0:
+        every = float(best_check_interval(one, errors))
+        if every < plan.useful_hours:
+            add(f"Validation every {duration(every)}",
+                replace(run, checks=Checks(every, one / every, terms.sigmas,
+                                           found["alarm"].likely)),
+                "the interval of checks that loses least")  # fmt: skip
+    faster = 5 / 3600
+    if float(np.max(run.save)) > faster:
+        add("Checkpoints in the background", replace(run, save=faster, interval=None),
+            "a stall of 5 s: copy to the host, write while the next steps run")  # fmt: skip
+    if plan.spot:
+        add("Without spot interruptions", replace(run, reclaims=0.0, requeue=0.0),
+            "at the same price; see below for the price that is right")  # fmt: skip
+    return tuple(rows)
+
+
+def spot_break_even(plan: RunPlan, terms: ReliabilityTerms) -> float:
+    """Share of the ordinary price below which spot machines make this run cheaper."""
+    on = replace(plan, spot=True)
+    off = replace(plan, spot=False)
+    paid = [
+        float(outcome(conditions(p, terms, known(p, terms))).paid_hours) for p in (off, on)
+    ]  # fmt: skip
+    return paid[0] / paid[1]
+
+
+def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Saying, ...]:
+    """The articles' claims on failures beside what is computed for this run."""
+    fleet = plan.usd_per_hour
+    share: Callable[[float], float] = lambda h: float(outcome(replace(run, interval=h)).useful)  # noqa: E731
+    best = float(point.best_interval)
+    found = [
+        Saying("003", "C295, C296", "A checkpoint every 15 minutes, for 3% of the time",
+               f"Every 15 minutes leaves {share(0.25):.1%} useful, every {duration(best)} "
+               f"{share(best):.1%}. 15 minutes is right for about 12,000 GPUs."),
+        Saying("003", "C294", "A failure eight hours after the last checkpoint cost $3,600",
+               f"Here eight hours of the fleet cost {money(8 * fleet)}; at the best interval a "
+               f"failure costs {money((best / 2 + float(np.max(run.restart))) * fleet)}."),
+    ]  # fmt: skip
+    if plan.in_step:
+        every = value("checkpoint_000_hours")
+        tests = plan.machines * HOURS_PER_MONTH / every
+        alarms = float(false_alarms(tests, 3.0))
+        right = float(alarm_threshold(tests, min(1.0, tests)))
+        found += [
+            Saying("000", "C068, C070", "Validation every six hours costs 2% of the time",
+                   _validation(run)),
+            Saying("000", "C069", "Pause when a machine differs by more than 3 deviations",
+                   f"With {count(plan.machines, 'machine')} that is {alarms:,.2g} false alarms a "
+                   f"month, for one statistic each; {right:.1f} deviations give one a month."),
+            Saying("001", "C162, C164", "A machine 0.3% slower took throughput down by 72%",
+                   "A step waits for its slowest machine, so 0.3% slower is 0.3% slower. 72% less "
+                   "needs a machine 3.6 times slower, or time-outs: look for a throttled or "
+                   "failing one. Set aside."),
+            Saying("001", "C199", "After a failure restart from the last checkpoint",
+                   f"Right: {duration(best / 2)} of work and {duration(float(np.max(run.restart)))}"
+                   " of restart a time."),
+        ]  # fmt: skip
+    return tuple(found)
+
+
+def _validation(run: RunConditions) -> str:
+    every, cost = value("checkpoint_000_hours"), value("checkpoint_000_share")
+    without = float(outcome(replace(run, checks=None)).useful)
+    checked = float(outcome(replace(run, checks=Checks(every, cost))).useful)
+    verdict = "it pays" if checked > without else "it is insurance, dearer than what it saves"
+    return (
+        f"Without it {without:.1%} is useful, with it {checked:.1%}: {verdict}, at the rate of "
+        "silent errors that Llama 3 had."
+    )
+
+
+__all__ = [
+    "HOURS_PER_DAY", "Array", "Choice", "InputError", "IntervalCurve", "Known", "Loss",
+    "Reliability", "RunPlan", "Saying", "SizeCurve", "Spare", "checkpoint_size", "interval_curve",
+    "known", "published_fleets", "rates", "reliability", "run_plan", "service_spares", "size_curve",
+    "spot_break_even",
+]  # fmt: skip

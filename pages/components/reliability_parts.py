@@ -1,0 +1,206 @@
+"""The parts of the reliability page beside its pictures; nothing is computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.assessment import Assessment
+from engine.explain import reliability
+from engine.explain.reliability import Reliability, RunPlan
+from engine.workload.reliability_terms import ReliabilityTerms
+from pages.components import labels, reliability_charts, shell
+from pages.components.labels import plain
+from pages.components.term_fields import complain, copy, key_of
+
+ANY = ""
+
+
+def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
+    st.metric(
+        plain(label), plain(figure), plain(under), delta_color="off", delta_arrow="off",
+        border=True, height="stretch", help=helped or None,
+    )  # fmt: skip
+
+
+def _stops(n: float) -> str:
+    """An expected count: rare ones keep their digits."""
+    return labels.number(n, digits=2) if n < 10 else f"{n:,.0f}"
+
+
+def figures(found: Reliability) -> None:
+    """The four figures of the run, each with the range that holds in 8 of 10 cases."""
+    mtbf, useful, days = found.mtbf, found.useful, found.days
+    with st.grid(columns=4, min_column_width=170):
+        _tile(
+            "A failure every",
+            labels.duration(mtbf.likely),
+            f"{labels.duration(mtbf.low)} to {labels.duration(mtbf.high)}",
+            "Mean time between failures that stop the run, spot interruptions among them",
+        )
+        if found.plan.service:
+            return
+        low, high = (
+            a + b
+            for a, b in (
+                (found.failures.low, found.reclaims.low),
+                (found.failures.high, found.reclaims.high),
+            )
+        )
+        stops = found.failures.likely + found.reclaims.likely
+        _tile(
+            "Expected restarts",
+            _stops(stops),
+            f"{_stops(low)} to {_stops(high)}",
+            f"Failures {_stops(found.failures.likely)}, spot interruptions "
+            f"{_stops(found.reclaims.likely)}",
+        )
+        _tile(
+            "Useful share",
+            labels.percent(useful.likely),
+            f"{labels.percent(useful.low)} to {labels.percent(useful.high)}",
+            "The goodput",
+        )
+        _tile("On the calendar", f"{days.likely:.3g} days",
+              f"{days.low:.3g} to {days.high:.3g} days",
+              f"{found.plan.useful_hours / 24:.3g} days of useful work")  # fmt: skip
+    st.caption(
+        plain(
+            f"Lost: {labels.money(found.lost_usd.likely)}, "
+            f"{labels.money(found.lost_usd.low)} to {labels.money(found.lost_usd.high)}, or "
+            f"{labels.number(found.lost_hours.likely)} {found.plan.unit}-hours. A range holds in 8 "
+            "of 10 cases. The recommendation's own time counts spot interruptions only; here "
+            "failures, checkpoints, restarts and the slowest machine come on top."
+        )
+    )
+
+
+def checkpoint(plan: RunPlan, found: Reliability) -> None:
+    """How large a checkpoint is, and how fast it must be written to be done in time."""
+    size = reliability.checkpoint_size(plan)
+    if size is None:
+        return
+    bytes_, per_minute = size
+    st.caption(
+        plain(
+            f"One checkpoint of {plan.params_b:g} billion parameters is about "
+            f"{labels.number(bytes_ / 1e9)} GB; written in a minute that is "
+            f"{labels.number(per_minute / 1e9)} GB/s for the whole fleet."
+        )
+    )
+
+
+def choices(found: Reliability) -> None:
+    """The run as set, and each way to guard it with what it changes."""
+    rows = []
+    for c in found.choices:
+        saved = (
+            "" if c.now else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
+        )
+        rows.append(
+            {
+                "Way": plain(c.title) + (f"  \n:small[{plain(c.note)}]" if c.note else ""),
+                "Useful": f"{c.useful:.1%}",
+                "Days": f"{c.days:.3g}",
+                "Paid": plain(labels.money(c.paid_usd)),
+                "Difference": plain(saved),
+            }
+        )
+    st.table(rows, hide_index=True)
+
+
+def spot_price(plan: RunPlan, terms: ReliabilityTerms) -> None:
+    """The price below which spot machines make the run cheaper."""
+    share = reliability.spot_break_even(plan, terms)
+    st.caption(
+        plain(
+            f"Spot machines make this run cheaper where they cost less than {share:.0%} of the "
+            "ordinary price, interruptions and restarts counted. Article 003 says that spot is fit "
+            "for production if built for preemption (C313): at that price, yes."
+        )
+    )
+
+
+def service(plan: RunPlan, answer: Assessment, terms: ReliabilityTerms) -> None:
+    """Spare machines of a service: how long a year fewer than needed are up, at which cost."""
+    st.subheader("A service needs spare machines, not checkpoints", anchor=False)
+    rows = [
+        {
+            "Spare machines": str(s.spares),
+            "Enough are up": f"{s.up:.4%}",
+            "Away a year": plain(labels.duration(s.hours_away_a_year)),
+            "Cost a month": plain(labels.money(s.usd_per_month)),
+        }
+        for s in reliability.service_spares(plan, reliability.known(plan, terms))
+    ]
+    st.table(rows, hide_index=True)
+    st.caption(
+        plain(
+            f"{labels.count(plan.machines, 'machine')} must be up; each fails and comes back on "
+            "its own. What fails together (a site, a release, a region) no spare machine cures."
+        )
+    )
+
+
+def fleet_choice(of: str) -> None:
+    """Which published fleet the machines fail like."""
+    fleets = {f.id: f for f in reliability.published_fleets()}
+    value = shell.shown("like", of)
+    options = [ANY, *fleets]
+    if value not in options:
+        options.append(value)
+
+    def said(id: str) -> str:
+        if id == ANY:
+            return "any of them: the whole range"
+        return f"{fleets[id].name} ({fleets[id].rate:.3g})" if id in fleets else f"{id}: unknown"
+
+    st.selectbox(
+        "Machines fail like those of · per 1,000 machine-days",
+        options, format_func=said, key=shell.bind(key_of(of, "like"), value),
+        on_change=copy, args=(of, "like"),
+    )  # fmt: skip
+    complain(of, "like")
+
+
+def articles(found: Reliability) -> None:
+    """What the articles say of failures beside what is computed for this run."""
+    if found.plan.service:
+        return
+    st.subheader("What the articles say, and what holds here", anchor=False)
+    for s in found.sayings:
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{plain(s.says)}** ({plain(s.article)}, {plain(s.claims)})")
+            st.markdown(plain(s.here))
+
+
+def backing(found: Reliability) -> None:
+    """Published fleets, and every condition with its range and source."""
+    known = {k.name: k for k in found.known}
+    if found.plan.unit == "GPU":
+        st.subheader("How often machines of published fleets failed", anchor=False)
+        mtbf = known["device_mtbf"]
+        reliability_charts.fleets(
+            reliability.published_fleets(), reliability.rates(mtbf, found.plan)
+        )
+        st.caption(
+            plain(
+                "The line and the shade are what is used here. Sources stand behind the dots. "
+                "Alibaba's paper on C4 gives no count: it says that more than 30% of a job's life "
+                "went to finding and curing faults."
+            )
+        )
+    with st.expander("Every condition with its range and source", icon=":material/list:"):
+        st.table(
+            [
+                {
+                    "Condition": plain(k.title),
+                    "Low": labels.number(k.low),
+                    "Likely": labels.number(k.likely),
+                    "High": labels.number(k.high),
+                    "Unit": plain(k.unit),
+                    "Source": plain(k.source),
+                }
+                for k in found.known
+            ],
+            hide_index=True,
+        )
