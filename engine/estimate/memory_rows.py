@@ -1,15 +1,19 @@
 """Peak memory of published training runs, predicted from what their row states.
 
-Reads the columns of `data/measured_training.csv`, and its notes where a file has them. A row that
-states too little is answered with its reason, never with a guess.
+Reads the columns of `data/measured_training.csv`, and the notes of a row where its file or
+`data/measured_memory_notes.csv` has them. A row that states too little is answered with its
+reason, never with a guess.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
@@ -24,12 +28,17 @@ from engine.estimate.memory import (
 from engine.estimate.plan import Optimizer, Precision, Recompute, Stack, Task, TrainingPlan
 from engine.estimate.shape import ModelShape
 
+NOTES = Path(__file__).resolve().parents[2] / "data" / "measured_memory_notes.csv"
 NEEDED = ("layers", "hidden", "heads", "params_b", "gpus", "micro_batch")
 MEGATRON = re.compile(r"megatron|\bnemo\b|nemo |simumax|bridge", re.I)
 # Frameworks whose figure is their own count of tensors, not the driver's or the allocator's.
 COUNTED = re.compile(r"simumax|torchtune|litgpt", re.I)
 RESERVED = re.compile(r"torchtitan", re.I)  # the allocator's, without the context
 NESTED_QUANTIZED, QUANTIZED = 0.516, 0.5625  # bytes: scales of 64 weights in 32 bits, or in 8
+# Code with fused losses: the gradient takes the place of the logits' copy.
+FUSED_LOSS = re.compile(r"llm-?foundry|internevo|tinyllama|liger", re.I)
+FUSED_KERNELS = re.compile(r"internevo|tinyllama|liger|compile", re.I)
+NODE = 8  # GPUs of a server
 LORA_RANK = 8  # of torchtune's and LitGPT's recipes
 
 
@@ -57,6 +66,7 @@ class PeakMemory:
 
 def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
     """Peak memory of one GPU as the row's source measures it."""
+    row = {**row, "notes": row.get("notes") or _noted().get(row.get("id") or "", "")}
     missing = next((key for key in NEEDED if not _number(row, key)), None)
     if missing:
         return TooLittle(f"states no {missing}")
@@ -85,6 +95,13 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
 
 
 # --- reading a row
+
+
+@lru_cache(maxsize=1)
+def _noted() -> dict[str, str]:
+    """What the sources tell of rows whose file has no notes, by id."""
+    with NOTES.open(encoding="utf-8", newline="") as file:
+        return {line["id"]: line["notes"] for line in csv.DictReader(file)}
 
 
 def _number(row: Mapping[str, str], key: str) -> float:
@@ -130,7 +147,12 @@ def _inputs(row: Mapping[str, str]) -> MemoryInputs:
     if _is(row, "torchtune"):
         return _torchtune(row, inputs, plan)
     if plan.stack != "megatron":
-        inputs.eager = float("compile" not in _text(row, "notes", "activation_recompute"))
+        told = _text(row, "notes", "activation_recompute", "group", "framework")
+        inputs.eager = float(not FUSED_KERNELS.search(told))
+        if FUSED_LOSS.search(told):
+            inputs.logit_bytes = calibration().logit_bytes_fused
+    again = _text(row, "activation_recompute")
+    inputs.lean = float("norm" in again and "act" in again and "full" not in again)
     return inputs
 
 
@@ -145,14 +167,14 @@ def _torchtune(row: Mapping[str, str], inputs: MemoryInputs, plan: TrainingPlan)
     The second table's recipes recompute, compute the loss in pieces, and on one GPU update in the
     backward pass with moments that live in pages of the host; the largest full one is offloaded.
     """
-    notes = _text(row, "notes")
+    notes, pieces = _text(row, "notes"), calibration().logit_bytes_chunked
     order = ("packed", "+compile", "+chunked", "+activation checkpointing",
              "+optimizer in backward", "+activation offloading", "+8-bit", "technique: lora",
              "technique: qlora")  # fmt: skip
     told = next((k for k, name in enumerate(order) if name in notes), None)
     if told is not None:
         return replace(
-            inputs, eager=float(told < 1), chunked_loss=float(told >= 2),
+            inputs, eager=float(told < 1), logit_bytes=pieces if told >= 2 else None,
             in_backward=float(4 <= told < 7), kept_on_host=float(told >= 5),
             moment_bytes=2.0 if told == 6 else inputs.moment_bytes, gradients_stay=0.0,
         )  # fmt: skip
@@ -160,7 +182,7 @@ def _torchtune(row: Mapping[str, str], inputs: MemoryInputs, plan: TrainingPlan)
     offload = "offload used for 70b full" in notes and "70B" in (row.get("model") or "")
     whole = offload and plan.task == "finetune"
     return replace(
-        inputs, chunked_loss=1.0, in_backward=float(alone), gradients_stay=0.0,
+        inputs, logit_bytes=pieces, in_backward=float(alone), gradients_stay=0.0,
         offload=2.0 if whole else float(alone and "in-backward" in notes),
     )  # fmt: skip
 
@@ -205,9 +227,12 @@ def _plan(row: Mapping[str, str]) -> TrainingPlan:
     used = sizes["tp"] * sizes["pp"] * sizes["cp"]
     gpus = int(_number(row, "gpus"))
     stack = _stack(row)
+    ranks = gpus // used * sizes["cp"] if gpus >= used else 1
+    within = bool(re.search(r"hsdp|(with)?in node", _text(row, "zero_stage")))
     return TrainingPlan(
         gpus=max(gpus - gpus % used, used), tp=sizes["tp"], pp=sizes["pp"], vp=sizes["vp"],
         cp=sizes["cp"], ep=sizes["ep"], zero_stage=_zero(row, stack),
+        shard_size=NODE if within and ranks % NODE == 0 else None,
         micro_batch=int(_number(row, "micro_batch")),
         global_batch_seqs=int(_number(row, "global_batch_seqs")),
         seq_len=_tokens_of_sequence(row), precision=_precision(row), recompute=_recompute(row),
@@ -224,7 +249,7 @@ def _stack(row: Mapping[str, str]) -> Stack:
         return "deepspeed"
     if MEGATRON.search(_source(row)) and "fsdp" not in framework:
         return "megatron"
-    return "fsdp"
+    return "fsdp" if "fsdp" in framework + _text(row, "zero_stage") else "other"
 
 
 def _zero(row: Mapping[str, str], stack: Stack) -> int:
@@ -232,7 +257,7 @@ def _zero(row: Mapping[str, str], stack: Stack) -> int:
     digit = re.search(r"zero-?\s?(\d)|stage-?\s?(\d)|^\s*(\d)\b", told)
     if digit:
         return min(int(next(x for x in digit.groups() if x)), 3)
-    if re.search(r"fsdp|full_shard", told):
+    if re.search(r"fsdp|full_shard|hsdp", told):
         return 3
     return 1 if stack in ("megatron", "deepspeed") else 0
 

@@ -15,7 +15,8 @@ References
 [3] Megatron-LM README: distributed optimizer, 6 + 12/d bytes a parameter with fp32 gradients.
 [4] Narayanan et al. 2021, arXiv 2104.04473: interleaving holds 1 + (p - 1)/(p·v) as much.
 [5] DeepSeek-AI 2024, arXiv 2412.19437, table 2: DualPipe holds two copies and p + 1 micro-batches.
-[6] DeepSpeed configuration: reduce and all-gather buckets of 5e8 elements each.
+[6] DeepSpeed configuration: gradients are reduced in a contiguous bucket of 5e8 elements; with
+    ZeRO-3 at most 1e9 parameters are gathered at a time (`stage3_max_live_parameters`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ GIB = 2.0**30
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_memory.csv"
 MASTER_BYTES = 4.0  # the 32-bit copy of the weights that the optimizer updates [1]
 ADAPTER_BYTES = 16.0  # of a parameter of an adapter: trained like any other [1]
-DEEPSPEED_BUCKET = 5e8  # elements [6]
+LIVE_PARAMETERS = 1e9  # gathered by DeepSpeed at a time [6]
+DEEPSPEED_BUCKET = 5e8  # elements that are reduced at a time [6]
 LOSS, BACKWARD, END = "loss", "backward", "end"
 ONE_F_ONE_B, GPIPE, DUALPIPE = 0.0, 1.0, 2.0  # order of a pipeline's work
 
@@ -49,6 +51,7 @@ class Calibration:
     logit_bytes_megatron: float
     logit_bytes_eager: float
     logit_bytes_compiled: float
+    logit_bytes_fused: float
     logit_bytes_chunked: float
     transient_share: float
     matrix_work_bytes: float
@@ -90,7 +93,8 @@ class MemoryInputs:
     trained_bytes, master_bytes, moment_bytes : bytes of weight, its 32-bit copy, optimizer moments
     offload : what lives in the host's memory: 0 nothing, 1 optimizer, 2 weights and gradients too
     eager : 1 where kernels are not fused (PyTorch without compilation); None: all but Megatron
-    chunked_loss : 1 where logits are computed in pieces
+    logit_bytes : bytes of a logit at the loss; None follows from the code
+    lean : 1 where norms and activation functions are computed again, their inputs kept
     kept_on_host : 1 where kept activations are moved to the host
     gradients_stay : whether gradients live through the next micro-batch; None follows
     in_backward : 1 where each weight is updated as soon as its gradient is there
@@ -137,7 +141,8 @@ class MemoryInputs:
     gradient_bytes: Number | None = None
     offload: Number = 0.0
     eager: Number | None = None
-    chunked_loss: Number = 0.0
+    logit_bytes: Number | None = None
+    lean: Number = 0.0
     kept_on_host: Number = 0.0
     gradients_stay: Number | None = None
     in_backward: Number = 0.0
@@ -350,10 +355,12 @@ def _layer(m: MemoryInputs) -> Array:
     gated = np.asarray(m.matrices) >= 3
     loose = _eager(m) & gated
     keys = np.where(loose, np.maximum(m.q_width, m.kv_width), m.kv_width)
-    mlp = m.mlp_width * np.where(loose, 8 / 3, 2.0)
+    lean = np.asarray(m.lean) > 0
+    after = np.where(lean, (m.matrices - 1.0) / m.matrices, 1.0)
+    mlp = m.mlp_width * np.where(loose, 8 / 3, 2.0) * after
     scores = np.where(np.asarray(m.flash) > 0, 4 * m.heads, 5 * m.heads * m.seq)
     core = np.where(np.asarray(m.recompute) >= 1, 0.0, scores)
-    outside = np.where(loose, 16.0, 8.0) * m.hidden + 2 * m.routed_width
+    outside = np.where(loose, 16.0, np.where(lean, 4.0, 8.0)) * m.hidden + 2 * m.routed_width
     return _tokens(m) * ((4 * m.q_width + 4 * keys + mlp + core) / m.tp + outside / _split(m))
 
 
@@ -397,8 +404,8 @@ def _logits(m: MemoryInputs, last: bool) -> Array:
     """Bytes of the logits and what their loss keeps, on the stage that has them."""
     c = calibration()
     native = np.where(_eager(m), c.logit_bytes_eager, c.logit_bytes_compiled)
-    native = np.where(np.asarray(m.chunked_loss) > 0, c.logit_bytes_chunked, native)
-    each = np.where(np.asarray(m.megatron) > 0, c.logit_bytes_megatron, native)
+    usual = np.where(np.asarray(m.megatron) > 0, c.logit_bytes_megatron, native)
+    each = usual if m.logit_bytes is None else m.logit_bytes
     here = 1.0 if last else np.where(np.asarray(m.pp) > 1, 0.0, 1.0)
     return np.asarray(each * _tokens(m) * m.vocab / m.tp * here)
 
@@ -415,11 +422,15 @@ def _gathered(m: MemoryInputs, last: bool, when: str) -> Array:
     layer = inner + m.expert_params / m.layers / m.ep
     each = np.where(lora, m.weight_bytes, 2.0)
     # Two layers while the next is fetched; in the backward pass one with its gradients.
-    layers = each * layer * 2
+    # DeepSpeed gathers matrices, up to so many parameters at a time.
+    most = np.maximum(LIVE_PARAMETERS, m.matrix / m.tp)
+    one_by_one = np.asarray(m.bucket_elements) > 0
+    layers = each * np.where(one_by_one, np.minimum(2 * layer, most), 2 * layer)
     if when == LOSS:
         return np.asarray(np.where(full, layers + 2.0 * tables / m.tp, 0.0))
     reduced = 4.0 if m.gradient_bytes is None else np.asarray(m.gradient_bytes)
-    size = layers + np.where(lora, 0.0, (2.0 + reduced) * layer)
+    fresh = np.where(one_by_one, 2.0 * m.matrix / m.tp, (2.0 + reduced) * layer)
+    size = layers + np.where(lora, 0.0, fresh)
     # Weights of 4 bits are unpacked a matrix at a time; gate and up projection are two.
     one = m.matrix / np.maximum(np.asarray(m.matrices) - 1.0, 1.0)
     unpacked = np.where(lora & (np.asarray(m.weight_bytes) < 1), 2.0 * one / m.tp, 0.0)
@@ -433,7 +444,7 @@ def _on_the_way(m: MemoryInputs) -> Array:
     tensor = np.where(np.asarray(m.tp) > 1, piece, 0.0)
     experts = np.where(np.asarray(m.ep) > 1, _tokens(m) * m.routed_width / m.tp, 0.0)
     held, inside = _parameters(m, False)
-    buckets = 2 * np.minimum(m.bucket_elements, held + inside) * 2
+    buckets = 2 * np.minimum(m.bucket_elements, held + inside)
     return np.asarray(pipeline + tensor + experts + buckets)
 
 
