@@ -27,110 +27,11 @@ from engine.explain.curves import (
 )
 from engine.explain.faq import answers_for
 from pages.components import labels
+from pages.components import layers as vl
 from pages.components.backing import AGREES
-from pages.components.charts import PLACEMENTS, show
+from pages.components.layers import Layer, Points, ink, spread
 
 HEIGHT = 280
-LINE_PX = 15  # between two labels above each other
-Layer = dict[str, Any]
-Points = Sequence[tuple[float, float]]
-
-
-# --- parts of every picture
-
-
-def ink() -> str:
-    """The colour of words and helper lines: 4.5:1 or more on the page's background."""
-    return "#aeb6c2" if st.context.theme.type == "dark" else "#5c6470"
-
-
-def _rows(points: Points, **more: Any) -> list[dict[str, Any]]:
-    return [{"x": x, "y": y, **more} for x, y in points]
-
-
-def _axis(channel: str, title: str | None, **more: Any) -> Layer:
-    return {"field": channel, "type": "quantitative", "title": title, **more}
-
-
-def _coloured() -> Layer:
-    """The colour of the placement named in the field `hardware`."""
-    scale = {"domain": PLACEMENTS}
-    return {"color": {"field": "hardware", "type": "nominal", "scale": scale, "legend": None}}
-
-
-def _line(points: Points, encoding: Layer, **mark: Any) -> Layer:
-    return {
-        "data": {"values": _rows(points)},
-        "mark": {"type": "line", "strokeWidth": 2.5, **mark},
-        "encoding": encoding,
-    }
-
-
-def _word(x: float, y: float, text: str, encoding: Layer, **mark: Any) -> Layer:
-    """A label at a point of the plane."""
-    return {
-        "data": {"values": [{"x": x, "y": y, "text": text}]},
-        "mark": {"type": "text", "fontSize": 12, "color": ink(), **mark},
-        "encoding": {**encoding, "text": {"field": "text"}},
-    }
-
-
-def _dot(points: Points, encoding: Layer, **mark: Any) -> Layer:
-    return {
-        "data": {"values": _rows(points)},
-        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1, **mark},
-        "encoding": encoding,
-    }
-
-
-def _marks(
-    marks: Sequence[tuple[float, str]], x: Layer, flip: float, low: bool = False
-) -> list[Layer]:
-    """Dashed vertical lines, their words one under the other at the top, or `low` at the bottom.
-
-    flip : x from which on the words stand to the left of their line
-    """
-    lines: Layer = {
-        "data": {"values": [{"x": v} for v, _ in marks]},
-        "mark": {"type": "rule", "strokeDash": [3, 4], "color": ink()},
-        "encoding": {"x": x},
-    }
-    words = []
-    for i, (v, text) in enumerate(marks):
-        at = f"height - {8 + LINE_PX * (len(marks) - 1 - i)}" if low else f"{8 + LINE_PX * i}"
-        left = {"align": "right", "dx": -4} if v >= flip else {"align": "left", "dx": 4}
-        words.append(_at_height(v, text, at, x, **left))
-    return [lines, *words] if marks else []
-
-
-def _at_height(x_value: float, text: str, pixels: str, x: Layer, **mark: Any) -> Layer:
-    """A label at a value of x and a height in pixels, as an expression of the plot's `height`."""
-    return {
-        "data": {"values": [{"x": x_value, "text": text}]},
-        "mark": {"type": "text", "fontSize": 12, "color": ink(), "y": {"expr": pixels}, **mark},
-        "encoding": {"x": x, "text": {"field": "text"}},
-    }
-
-
-def _draw(spec: Layer, alt: str, y_title: str = "", right: int = 16) -> None:
-    """Draw it with the title of the y axis above the chart, where it can be read."""
-    words = {"text": y_title, "anchor": "start", "fontSize": 12, "fontWeight": "normal",
-             "color": ink(), "offset": 12}  # fmt: skip
-    title = {"title": words} if y_title else {}
-    show({**title, "padding": {"right": right, "left": 0, "top": 4, "bottom": 6}, **spec}, alt)
-
-
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Heights (0 at the top, 1 at the bottom) near the wanted ones, at least `gap` apart."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    placed = [0.0] * len(wanted)
-    above = -math.inf
-    for i in order:
-        above = placed[i] = max(wanted[i], above + gap)
-    below = 1 + gap
-    for i in reversed(order):
-        below = placed[i] = min(placed[i], below - gap)
-    return placed
 
 
 # --- question 1
@@ -150,7 +51,7 @@ def time_shares(shares: Sequence[TimeShare], gpu: GpuCeiling) -> None:
     left = f"Left on a GPU {gpu.io + computed:.0%}"
     rows.append(_step(left, 0, gpu.io, True, left))
     rows.append(_step(left, gpu.io, computed, False, ""))
-    x = _axis("x", "Share of the time, %", scale={"domain": [0, 100]},
+    x = vl.axis("x", "Share of the time, %", scale={"domain": [0, 100]},
               axis={"grid": False, "tickCount": 5})  # fmt: skip
     bar = {"type": "bar", "height": 12, "cornerRadius": 2, "yOffset": 9}
     spec = {
@@ -162,7 +63,7 @@ def time_shares(shares: Sequence[TimeShare], gpu: GpuCeiling) -> None:
             {
                 "transform": [{"filter": "!datum.io"}],
                 "mark": bar,
-                "encoding": {"x": x, "x2": {"field": "x2"}, **_coloured()},
+                "encoding": {"x": x, "x2": {"field": "x2"}, **vl.coloured()},
             },
             {
                 "transform": [{"filter": "datum.io"}],
@@ -177,7 +78,7 @@ def time_shares(shares: Sequence[TimeShare], gpu: GpuCeiling) -> None:
         ],
     }  # fmt: skip
     words = ", ".join(f"{s.title} {s.share:.0%}" for s in shares)
-    _draw(spec, f"Share of the time by resource: {words}. {left}.")
+    vl.draw(spec, f"Share of the time by resource: {words}. {left}.")
 
 
 def _step(row: str, start: float, share: float, io: bool, label: str) -> dict[str, Any]:
@@ -189,11 +90,11 @@ def roofline(roofs: Sequence[Roof], band: tuple[float, float, float]) -> None:
     """Attainable rate over arithmetic intensity for each machine, with the job's own band."""
     edge, bottom = 10_000.0, 1e9
     xs = [10 ** (i / 10) for i in range(-20, 41)]
-    x = _axis("x", "FLOP per byte of memory traffic",
+    x = vl.axis("x", "FLOP per byte of memory traffic",
               scale={"type": "log", "domain": [0.01, edge]},
               axis={"grid": False, "values": [0.01, 1, 100, edge], "format": ",~r"})  # fmt: skip
     top = max(r.peak_gflops for r in roofs) * 2e9
-    y = _axis("y", None, scale={"type": "log", "domain": [bottom, top], "nice": False},
+    y = vl.axis("y", None, scale={"type": "log", "domain": [bottom, top], "nice": False},
               axis={"grid": False, "values": [1e9, 1e12, 1e15], "format": "~s"})  # fmt: skip
     low, middle, high = band
     layers: list[Layer] = [
@@ -202,27 +103,27 @@ def roofline(roofs: Sequence[Roof], band: tuple[float, float, float]) -> None:
             "mark": {"type": "rect", "opacity": 0.15, "color": ink()},
             "encoding": {"x": x, "x2": {"field": "x2"}},
         },
-        _at_height(middle, "this kind of work", "height - 8", x),
+        vl.at_height(middle, "this kind of work", "height - 8", x),
     ]
     wanted = [1 - math.log(r.peak_gflops * 1e9 / bottom) / math.log(top / bottom) for r in roofs]
     for roof, at_height in zip(roofs, spread(wanted, 0.06), strict=True):
         at = {"x": x, "y": y}
-        values = _rows(
+        values = vl.rows(
             [(v, g * 1e9) for v, g in zip(xs, roof.line(xs), strict=True)], hardware=roof.hardware
         )
-        ridge = _rows([(roof.ridge, roof.peak_gflops * 1e9)], hardware=roof.hardware)
+        ridge = vl.rows([(roof.ridge, roof.peak_gflops * 1e9)], hardware=roof.hardware)
         layers += [
             {"data": {"values": values}, "mark": {"type": "line", "strokeWidth": 2.5},
-             "encoding": {**at, **_coloured()}},
+             "encoding": {**at, **vl.coloured()}},
             {"data": {"values": ridge},
              "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-             "encoding": {**at, **_coloured()}},
-            _at_height(edge, roof.name, f"height * {at_height:.3f}", x, align="left", dx=6),
+             "encoding": {**at, **vl.coloured()}},
+            vl.at_height(edge, roof.name, f"height * {at_height:.3f}", x, align="left", dx=6),
         ]  # fmt: skip
     words = "; ".join(
         f"{r.name}: {r.peak_gflops:,.0f} GFLOP/s from {r.ridge:,.0f} FLOP/byte on" for r in roofs
     )
-    _draw(
+    vl.draw(
         {"height": HEIGHT + 80, "layer": layers},
         f"Roofline. {words}. This kind of work does {low:g} to {high:g} FLOP a byte.",
         "Attainable FLOP/s; each dot is a ridge",
@@ -250,7 +151,7 @@ def picture(p: Picture) -> None:
     ticks: Layer = {"tickCount": 5, "format": "~r"}
     if len(first) < 6:
         ticks = {"values": [x for x, _ in first], "format": "~r", "labelOverlap": False}
-    x = _axis("x", p.x_title, axis={"grid": False, **ticks},
+    x = vl.axis("x", p.x_title, axis={"grid": False, **ticks},
               scale={"type": "log"} if p.log_x else {"nice": False})  # fmt: skip
     whole = "datum.value ? format(datum.value, '~s') : '0'"
     y_axis: Layer = {"tickCount": 4, "labelExpr": whole, "grid": False}
@@ -258,17 +159,17 @@ def picture(p: Picture) -> None:
         cases = " : ".join(f"datum.value == {v!r} ? '{text}'" for v, text in p.y_ticks)
         y_axis = {"values": [v for v, _ in p.y_ticks], "labelExpr": f"{cases} : ''", "grid": True}
     scale: Layer = {"type": "log"} if p.log_y else {"zero": p.zero_y}
-    at = {"x": x, "y": _axis("y", None, axis=y_axis, scale=scale)}
+    at = {"x": x, "y": vl.axis("y", None, axis=y_axis, scale=scale)}
     layers: list[Layer] = []
     for i, line in enumerate(p.lines):
         dash = {} if i == 0 else {"strokeDash": [6, 3 * i], "color": ink()}
-        layers.append(_line(line.points, at, point=len(line.points) < 6, **dash))
+        layers.append(vl.line(line.points, at, point=len(line.points) < 6, **dash))
         if len(p.lines) > 1:
             where = line.points[line.label_at]
-            layers.append(_word(*where, line.label, at, **SIDES[line.side]))
+            layers.append(vl.word(*where, line.label, at, **SIDES[line.side]))
     far = first[-1][0] * (0.3 if p.log_x else 0.6)
-    layers += _marks(p.marks, x, far, low=p.low_marks)
-    _draw({"height": HEIGHT, "layer": layers}, alt, p.y_title)
+    layers += vl.marks(p.marks, x, far, low=p.low_marks)
+    vl.draw({"height": HEIGHT, "layer": layers}, alt, p.y_title)
 
 
 def _bars(p: Picture) -> None:
@@ -280,7 +181,7 @@ def _bars(p: Picture) -> None:
         "layer": [
             {
                 "mark": {"type": "bar", "height": 14, "cornerRadius": 2, "yOffset": 9},
-                "encoding": {"x": _axis("x", p.x_title, stack=None, scale={"type": "symlog"},
+                "encoding": {"x": vl.axis("x", p.x_title, stack=None, scale={"type": "symlog"},
                                         axis={"grid": False, "values": [0, 1, 15, 60, 1440]})},
             },
             {
@@ -290,7 +191,7 @@ def _bars(p: Picture) -> None:
             },
         ],
     }  # fmt: skip
-    _draw(spec, f"{p.title}. {p.message}")
+    vl.draw(spec, f"{p.title}. {p.message}")
 
 
 def remedies(asks: Mapping[str, Sequence[str]], columns: Sequence[str], chosen: str) -> None:
@@ -329,7 +230,7 @@ def remedies(asks: Mapping[str, Sequence[str]], columns: Sequence[str], chosen: 
         ],
     }  # fmt: skip
     words = "; ".join(f"{mode}: {', '.join(wanted)}" for mode, wanted in asks.items())
-    _draw(spec, f"What each failure asks of the architecture. {words}.")
+    vl.draw(spec, f"What each failure asks of the architecture. {words}.")
 
 
 # --- question 3
@@ -357,8 +258,8 @@ def speedup(
         "values": [1, 4, 16, 64, 256, 1024],
         "labelOverlap": False,
     }
-    x = _axis("x", "Machines", scale={"type": "log", "base": 2, "domain": [1, 1024]}, axis=ticks)
-    at = {"x": x, "y": _axis("y", None, scale={"type": "log", "base": 2}, axis=axis)}
+    x = vl.axis("x", "Machines", scale={"type": "log", "base": 2, "domain": [1, 1024]}, axis=ticks)
+    at = {"x": x, "y": vl.axis("y", None, scale={"type": "log", "base": 2}, axis=axis)}
     layers: list[Layer] = []
     if band is not None:
         area = [{"x": n, "y": a, "y2": b} for (n, a), (_, b) in zip(*band, strict=True)]
@@ -370,48 +271,48 @@ def speedup(
             }
         )
     if curve:
-        layers.append(_line(curve, at))
+        layers.append(vl.line(curve, at))
     if limit is not None and limit < 5000:
         layers += [
-            _line([(1, limit), (1024, limit)], at, strokeDash=[3, 4], strokeWidth=1, color=ink()),
-            _word(1024, limit, f"never more than {labels.number(limit)} times", at,
+            vl.line([(1, limit), (1024, limit)], at, strokeDash=[3, 4], strokeWidth=1, color=ink()),
+            vl.word(1024, limit, f"never more than {labels.number(limit)} times", at,
                   align="right", dy=-8),
         ]  # fmt: skip
     if law:
         kept = [p for p in law if p[1] >= 0.5]
         style = {} if timed else {"strokeDash": [6, 4], "color": ink()}
-        layers.append(_line(kept, at, **style))
+        layers.append(vl.line(kept, at, **style))
         best = max(kept, key=lambda p: p[1])
-        layers.append(_word(*best, "law of your timings", at, align="left", dy=-10, dx=4))
+        layers.append(vl.word(*best, "law of your timings", at, align="left", dy=-10, dx=4))
     if reading is not None:
-        layers.append(_dot(reading.points, at, color=ink()))
-    _draw({"height": HEIGHT, "layer": layers}, text, "Times as fast as one machine")
+        layers.append(vl.dot(reading.points, at, color=ink()))
+    vl.draw({"height": HEIGHT, "layer": layers}, text, "Times as fast as one machine")
 
 
 def crossover(c: CrossoverPicture, article_at: float, now: float) -> None:
     """Cost of the work on the GPU over that on the server, against the parallel fraction."""
-    x = _axis("x", "Parallelizable fraction, %", scale={"domain": [0, 100]},
+    x = vl.axis("x", "Parallelizable fraction, %", scale={"domain": [0, 100]},
               axis={"grid": False, "tickCount": 5})  # fmt: skip
     both = [y for _, y in (*c.points, *c.article)]
     domain = [min(both) * 0.8, max(*both, 1.0) * 1.5]
-    y = _axis("y", None, scale={"type": "log", "domain": domain, "nice": False},
+    y = vl.axis("y", None, scale={"type": "log", "domain": domain, "nice": False},
               axis={"tickCount": 4, "format": "~r", "grid": False})  # fmt: skip
     at = {"x": x, "y": y}
     article = [(p * 100, cost) for p, cost in c.article]
     layers = [
-        _line([(0, 1), (100, 1)], at, strokeWidth=1, color=ink()),
-        _line(article, at, strokeDash=[6, 4], strokeWidth=2, color=ink()),
-        _line([(p * 100, cost) for p, cost in c.points], at),
-        _dot([(article_at * 100, 1)], at, color=ink()),
-        _word(article_at * 100, 1, f"000: {article_at:.0%}", at, align="left", dx=6, dy=-9),
-        *_marks([(now * 100, "your answer")], x, 60, low=True),
+        vl.line([(0, 1), (100, 1)], at, strokeWidth=1, color=ink()),
+        vl.line(article, at, strokeDash=[6, 4], strokeWidth=2, color=ink()),
+        vl.line([(p * 100, cost) for p, cost in c.points], at),
+        vl.dot([(article_at * 100, 1)], at, color=ink()),
+        vl.word(article_at * 100, 1, f"000: {article_at:.0%}", at, align="left", dx=6, dy=-9),
+        *vl.marks([(now * 100, "your answer")], x, 60, low=True),
     ]
     if 0 < c.at < 1:
         layers += [
-            _dot([(c.at * 100, 1)], at),
-            _word(c.at * 100, 1, f"{c.at:.0%}", at, align="right", dx=-8, dy=10),
+            vl.dot([(c.at * 100, 1)], at),
+            vl.word(c.at * 100, 1, f"{c.at:.0%}", at, align="right", dx=-8, dy=10),
         ]
-    _draw(
+    vl.draw(
         {"height": HEIGHT, "layer": layers},
         f"Cost of the work on the GPU against the CPU server. {c.title}. {c.message} The article's "
         f"curve crosses at {article_at:.0%}.",
@@ -437,32 +338,32 @@ def ways(
     """Cost of a useful hour against utilization: grey is paid when used, colour at all hours."""
     prices = [w.usd_per_hour for w in found]
     low, high = min(prices) * 0.3, max(prices) * 8
-    x = _axis("x", "Useful share of the hours, %", scale={"domain": [0, 100]},
+    x = vl.axis("x", "Useful share of the hours, %", scale={"domain": [0, 100]},
               axis={"grid": False, "tickCount": 5})  # fmt: skip
     steps = [m * 10**e for e in range(-3, 6) for m in (1, 2, 5)]
-    y = _axis("y", None, scale={"type": "log", "domain": [low, high], "nice": False},
+    y = vl.axis("y", None, scale={"type": "log", "domain": [low, high], "nice": False},
               axis={"values": [v for v in steps if low <= v <= high], "format": "$~r",
                     "grid": False})  # fmt: skip
     at = {"x": x, "y": y}
     heights = [1 - math.log(p / low) / math.log(high / low) for p in prices]
-    layers = _marks([(m * 100, t) for m, t in marks], x, 101, low=True)
+    layers = vl.marks([(m * 100, t) for m, t in marks], x, 101, low=True)
     for way, height in zip(found, spread(heights, 0.065), strict=True):
         points = [(u * 100, usd) for u, usd in way.points if usd <= high]
         mark = {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES.get(way.label, [1, 0])}
         layers += [
             {
-                "data": {"values": _rows(points, hardware=hardware)},
+                "data": {"values": vl.rows(points, hardware=hardware)},
                 "mark": mark if way.pays_idle else {**mark, "color": ink()},
-                "encoding": {**at, **_coloured()} if way.pays_idle else at,
+                "encoding": {**at, **vl.coloured()} if way.pays_idle else at,
             },
-            _at_height(100, way.label, f"height * {height:.3f}", x, align="left", dx=6),
+            vl.at_height(100, way.label, f"height * {height:.3f}", x, align="left", dx=6),
         ]
     rent = next((w.usd_per_hour for w in found if w.label == "On demand"), None)
     if rent is not None:
         reached = sorted((u * 100, rent) for _, u in crossings if u is not None)
-        layers.append(_dot(reached, at, color=ink()))
+        layers.append(vl.dot(reached, at, color=ink()))
         layers += [
-            _word(v, rent, f"{v:.0f}%", at, **SIDES["under" if i % 2 else "right"])
+            vl.word(v, rent, f"{v:.0f}%", at, **SIDES["under" if i % 2 else "right"])
             for i, (v, _) in enumerate(reached)
         ]
     side = {"align": "right", "dx": -5} if use > 0.6 else {"align": "left", "dx": 5}
@@ -472,11 +373,11 @@ def ways(
             "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
             "encoding": {"x": x},
         },
-        _at_height(
+        vl.at_height(
             use * 100, f"{whose}: {use:.0%}", "8", x, fontSize=13, fontWeight="bold", **side
         ),
     ]
-    _draw({"height": HEIGHT + 100, "layer": layers}, text, "USD for a useful hour")
+    vl.draw({"height": HEIGHT + 100, "layer": layers}, text, "USD for a useful hour")
 
 
 def demand(c: Commitment, hardware: str) -> None:
@@ -486,7 +387,7 @@ def demand(c: Commitment, hardware: str) -> None:
     for i, need in enumerate(c.months):
         rows.append({"x": i + 1, "y": 0, "y2": min(need, base), "hardware": hardware, "o": 1})
         rows.append({"x": i + 1, "y": min(need, base), "y2": need, "hardware": hardware, "o": 0.4})
-    y = _axis("y", None, axis={"tickCount": 4, "grid": False, "format": "~r"})
+    y = vl.axis("y", None, axis={"tickCount": 4, "grid": False, "format": "~r"})
     x: Layer = {"field": "x", "type": "ordinal", "title": "Month", "axis": {"labelAngle": 0}}
     layers: list[Layer] = [
         {
@@ -494,7 +395,7 @@ def demand(c: Commitment, hardware: str) -> None:
             "mark": {"type": "bar"},
             "encoding": {
                 "x": x, "y": y, "y2": {"field": "y2"},
-                **_coloured(),
+                **vl.coloured(),
                 "opacity": {"field": "o", "type": "quantitative", "scale": None},
             },
         }
@@ -503,11 +404,16 @@ def demand(c: Commitment, hardware: str) -> None:
         layers.append(
             {
                 "data": {"values": [{"y": base}]},
-                "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 4], "color": ink()},
+                "mark": {
+                    "type": "rule",
+                    "strokeWidth": 2,
+                    "strokeDash": [6, 4],
+                    "color": ink(),
+                },
                 "encoding": {"y": y},
             }
         )
-    _draw(
+    vl.draw(
         {"height": 200, "layer": layers}, f"{c.title}. {c.message}",
         "Machines' worth of work; pale is rented when it comes",
     )  # fmt: skip

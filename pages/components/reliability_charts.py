@@ -9,7 +9,8 @@ from engine.estimate.failure_rates import Fleet
 from engine.explain.reliability import IntervalCurve, Loss, SizeCurve
 from pages.components import labels
 from pages.components.charts import show
-from pages.components.question_charts import HEIGHT, ink
+from pages.components.layers import ink
+from pages.components.question_charts import HEIGHT
 
 Layer = dict[str, Any]
 BAND = {"type": "area", "opacity": 0.18}

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.report.link import encode
 from engine.workload.answers import Bottleneck, FailureMode, Kind, Symptom, UtilizationBy
 from engine.workload.workload import Workload
-from pages.components.question_charts import spread
+from pages.components.layers import spread
 
 PAGES = ["bottleneck", "failure_mode", "parallel_fraction", "utilization"]
 Open = Callable[..., AppTest]

@@ -1,0 +1,207 @@
+"""The report as rows of texts in the reader's currency, for the page and for a printed table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.cost.break_even import BreakEven
+from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
+from engine.costing.model import CostReport, Way
+from engine.estimate.estimate import Estimate
+from engine.report import words
+from engine.report.currency import Currency
+
+SECTION_TITLES: dict[Section, str] = {
+    "rent": "Rent",
+    "fees": "Fees of the cloud",
+    "capital": "Purchase",
+    "running": "Running it",
+    "financing": "Cost of capital",
+    "resale": "Resale",
+}
+USE_TITLES = {
+    "stress_tests": "Stress tests",
+    "evaluation": "Evaluation of models",
+    "internal_tools": "Internal tools",
+    "nothing": "Nothing at all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of the cash-flow table in the reader's currency; `kind` is "row" or "sum"."""
+
+    section: str
+    item: str
+    amounts: tuple[float, ...]
+    total: float
+    kind: str
+    sources: tuple[str, ...] = ()
+
+
+def cash_table(flow: CashFlow, currency: Currency, by_year: bool) -> list[TableRow]:
+    """The table with the sum of each section and of all, by month or by year."""
+    found: list[TableRow] = []
+    rows = flow.table()
+    for section in SECTIONS:
+        of = [row for row in rows if row.section == section]
+        title = SECTION_TITLES[section]
+        found += [_row(title, row, currency, by_year) for row in of]
+        if len(of) > 1:
+            found.append(_sum(title, f"{title}, sum", of, currency, by_year))
+    return [*found, _sum("All", "Total", rows, currency, by_year)]
+
+
+def periods(months: int, by_year: bool) -> list[str]:
+    """Headings of the table's columns."""
+    if not by_year:
+        return [f"Month {m + 1}" for m in range(months)]
+    return [f"Year {y + 1}" for y in range(-(-months // 12))]
+
+
+def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
+    """Each way with its sums, the cheapest allowed first, barred ways last."""
+    return [
+        {
+            "Way": way.label,
+            "A month": _money(way.headline.per_month, currency) if way.headline else "–",
+            f"In {report.months} months": currency.money(way.headline.total.likely)
+            if way.headline
+            else "–",
+            "Today's value": currency.money(way.headline.npv.likely) if way.headline else "–",
+            "A useful hour": _maybe(way.headline.per_useful_hour, currency)
+            if way.headline
+            else "–",
+        }
+        for way in ordered(report.ways)
+    ]
+
+
+def ordered(ways: Sequence[Way]) -> list[Way]:
+    """Allowed ways by their cost, then those with a price that are barred, then the rest."""
+
+    def key(way: Way) -> tuple[int, float]:
+        usd = way.headline.per_month.likely if way.headline is not None else 0.0
+        return (0 if way.allowed else 1 if way.headline is not None else 2, usd)
+
+    return sorted(ways, key=key)
+
+
+def per_unit(way: Way, currency: Currency) -> list[tuple[str, str, str]]:
+    """The sums over a way's table: label, figure, interval; "never" where nothing is counted."""
+    h = way.headline
+    if h is None:
+        return []
+    named: list[tuple[str, Estimate | None]] = [
+        ("Cost a month", h.per_month),
+        ("Total", h.total),
+        ("Today's value of it", h.npv),
+        ("A useful hour", h.per_useful_hour),
+    ]
+    if h.per_run is not None:
+        named.append(("A run", h.per_run))
+    if h.counted:
+        named.append((f"A million {h.counted}", h.per_million))
+    return [
+        (label, _maybe(e, currency), currency.interval(e) if e is not None else "nothing is done")
+        for label, e in named
+    ]
+
+
+def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
+    """All break-evens with their ranges and the articles' mark beside each."""
+    wins = report.wins
+    marks = {m.id: m for m in wins.marks}
+    shares = " / ".join(
+        f"{marks[k].value:.0%}"
+        for k in ("mark_share_rent", "mark_share_on_premises", "mark_share_build")
+    )
+    runs = f"{marks['mark_runs_rent'].value:g} / {marks['mark_runs_buy'].value:g}"
+    found = [
+        _even(f"{label.capitalize()} beats on demand above", point, "{:.0%}", shares)
+        for label, point in wins.utilization
+    ]
+    found += [
+        _even(f"{label} beats paying by the run from", point, "{:,.1f} runs a month", runs)
+        for label, point in wins.runs
+    ]
+    if wins.months is not None:
+        stable = f"{marks['mark_months_stable'].value:.0f} months"
+        found.append(_even("Owning beats on demand from month", wins.months, "{:.0f}", stable))
+    if wins.rent is not None and wins.rent.value is not None:
+        point = BreakEven(
+            currency.of(wins.rent.value),
+            None if wins.rent.low is None else currency.of(wins.rent.low),
+            None if wins.rent.high is None else currency.of(wins.rent.high),
+            wins.rent.unit,
+            wins.rent.text,
+        )
+        pattern = f"{currency.sign}{{:,.2f}}"
+        found.append(_even("Owning beats an hourly rent above", point, pattern, "none"))
+    return found
+
+
+def _even(what: str, point: BreakEven, pattern: str, article: str) -> dict[str, str]:
+    def text(value: float | None) -> str:
+        return "never" if value is None else pattern.format(value)
+
+    return {
+        "Break-even": what,
+        "At": text(point.value),
+        "Range": f"{text(point.low)} to {text(point.high)}",
+        "The articles": article,
+    }
+
+
+def idle_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
+    """The planned idle hours by what they are used for."""
+    bill = float(report.idle.usd_per_month)
+    return [
+        {
+            "Use": USE_TITLES[use],
+            "Share of the idle hours": f"{float(usd) / bill:.0%}" if bill else "0%",
+            "A month": currency.money(float(usd)),
+        }
+        for use, usd in report.idle.usd_by_use.items()
+    ]
+
+
+def price_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
+    """The prices that enter, each with provider, region, day, age and source."""
+    return [
+        {
+            "Price": f"{p.provider} {p.sku}, {words.terms(p.acquisition)}",
+            "Region": p.region or "any",
+            "An hour": currency.exact(p.usd_per_unit_hour),
+            "Read": f"{words.day(p.as_of)}, {words.age(p.age_days)}"
+            + (", ask for a new quote" if p.freshness == "warn" else ""),
+            "Source": p.source,
+        }
+        for p in report.prices
+    ]
+
+
+def _money(estimate: Estimate, currency: Currency) -> str:
+    return f"{currency.money(estimate.likely)} ({currency.interval(estimate)})"
+
+
+def _maybe(estimate: Estimate | None, currency: Currency) -> str:
+    return "never" if estimate is None else currency.money(estimate.likely)
+
+
+def _row(title: str, row: Row, currency: Currency, by_year: bool) -> TableRow:
+    amounts = tuple(currency.of(usd) for usd in _by_period(row.by_month, by_year))
+    return TableRow(title, row.item, amounts, currency.of(row.total), "row", row.sources)
+
+
+def _sum(title: str, item: str, rows: Sequence[Row], currency: Currency, by_year: bool) -> TableRow:
+    months = [sum(column) for column in zip(*(row.by_month for row in rows), strict=True)]
+    amounts = tuple(currency.of(usd) for usd in _by_period(months, by_year))
+    return TableRow(title, item, amounts, currency.of(sum(row.total for row in rows)), "sum")
+
+
+def _by_period(months: Sequence[float], by_year: bool) -> list[float]:
+    if not by_year:
+        return list(months)
+    return [sum(months[i : i + 12]) for i in range(0, len(months), 12)]
