@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.estimate.collectives import Array
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.shape import ModelShape
-from engine.estimate.training import JAX, NATIVE, PLAIN, TUNED, StepInputs
+from engine.estimate.training import JAX, LEGACY, NATIVE, PLAIN, TUNED, StepInputs
 from engine.estimate.training_hardware import Hardware
 
 MAX_GPUS = 16_384
@@ -30,14 +30,15 @@ NONE, SELECTIVE, FULL = 0, 1, 2  # recomputation
 # Megatron-type code computes the activation function again, hardly more than its traffic.
 SELECTIVE_NATIVE, SELECTIVE_MEGATRON = 0.33, 0.1
 
-Software = Literal["recipes", "own", "pytorch", "jax"]
+Software = Literal["recipes", "own", "pytorch", "jax", "legacy"]
 SOFTWARE: dict[Software, str] = {
     "recipes": "recipes tuned by the GPU's vendor (NeMo, Megatron-Bridge), or PyTorch FSDP",
     "own": "Megatron-type code as a team sets it up, or PyTorch FSDP",
     "pytorch": "PyTorch's own parallelism (FSDP2, torchtitan)",
     "jax": "JAX (MaxText, Levanter)",
+    "legacy": "Megatron-type code before fused attention (2020 to 2022)",
 }
-_STACKS = {"recipes": TUNED, "own": PLAIN, "pytorch": NATIVE, "jax": JAX}
+_STACKS = {"recipes": TUNED, "own": PLAIN, "pytorch": NATIVE, "jax": JAX, "legacy": LEGACY}
 
 
 @dataclass(slots=True)
@@ -204,14 +205,14 @@ def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
 
 def stack_of(plans: Plans, software: Software) -> NDArray[np.int_]:
     """Family of software of each plan: weights are sharded by PyTorch (or JAX) alone."""
-    sharded = JAX if software == "jax" else NATIVE
+    sharded = {"jax": JAX, "legacy": LEGACY}.get(software, NATIVE)
     return np.where(plans.zero >= 3, sharded, _STACKS[software])
 
 
 def megatron_type(plans: Plans, software: Software) -> Array:
     """1 where the code is of the Megatron type: its selective recomputation is another."""
     stack = stack_of(plans, software)
-    return np.asarray((stack == TUNED) | (stack == PLAIN)).astype(float)
+    return np.asarray(np.isin(stack, (TUNED, PLAIN, LEGACY))).astype(float)
 
 
 def step_inputs(
@@ -226,7 +227,8 @@ def step_inputs(
     again = np.select([plans.recompute == FULL, plans.recompute == SELECTIVE], [1.0, selective], 0)
     one = network_of(shape, seq_len) | {
         "lora": float(task in ("lora", "qlora")), "four_bit": float(task == "qlora"),
-        "flash": 1.0, "width": hw.width, "peak": hw.peak, "peak16": hw.peak16,
+        "flash": float(software != "legacy"), "width": hw.width,
+        "peak": hw.peak, "peak16": hw.peak16,
         "hbm": hw.hbm, "fast": hw.fast, "domain": hw.domain, "nic": hw.nic, "year": year,
         "offset": float(np.log1p(hw.slower)),
     }  # fmt: skip

@@ -43,8 +43,9 @@ def plans_memory(
 ) -> MemoryBreakdown:  # fmt: skip
     """Memory of the fullest GPU of each plan, arrays of the plans' length [GiB]."""
     usual = TrainingPlan(
-        gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank
-    )
+        gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank,
+        flash_attention=software != "legacy",
+    )  # fmt: skip
     one = memory_inputs(shape, usual)
     megatron = megatron_type(plans, software)
     matrices = 3.0 if shape.gated_mlp else 2.0

@@ -72,12 +72,10 @@ def plan_result(job: Job, plan: TrainingPlan) -> PlanResult | None:
     """A given plan on the first choice of a job; None when it does not fit there."""
     hws = hardware(job.choices[0], job.precision)
     row = plan_row(job.shape, plan)
-    memory = plans_memory(
-        job.shape, row, plan.seq_len, job.task, job.precision, job.software, job.lora_rank
-    )
+    same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
+    memory = _memory(same, row)
     if not plans_that_fit(memory, hws[0].memory_gib)[0]:
         return None
-    same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
     return result_of(_found(same, [(0, hws, row, memory)], 1), 0)
 
 
@@ -206,18 +204,22 @@ def _fitting(
 
     sizes : sequences of a step by fleet size
     """
-    rest = joined([
+    plans = joined([
         enumerate_plans(job.shape, hws[0], n, job.seq_len, batch, job.task)
         for n, batch in sizes.items()
     ])  # fmt: skip
+    return _least_recompute(job, hws, plans, (NONE, SELECTIVE, FULL))
+
+
+def _least_recompute(
+    job: Job, hws: tuple[Hardware, ...], rest: Plans, levels: Sequence[int]
+) -> tuple[Plans, MemoryBreakdown, tuple[int, float]]:
     kept: list[Plans] = []
     needs: list[MemoryBreakdown] = []
     valid, nearest = len(rest), np.inf
-    for recompute in (NONE, SELECTIVE, FULL):
+    for recompute in levels:
         rest = with_recompute(rest, recompute)
-        memory = plans_memory(
-            job.shape, rest, job.seq_len, job.task, job.precision, job.software, job.lora_rank
-        )
+        memory = _memory(job, rest)
         nearest = min(nearest, float(np.asarray(memory.total).min(initial=np.inf)))
         fits = plans_that_fit(memory, hws[0].memory_gib)
         kept.append(rest.take(fits))
@@ -226,6 +228,23 @@ def _fitting(
         if not len(rest):
             break
     return joined(kept), joined_memory(needs), (valid, nearest)
+
+
+def _memory(job: Job, plans: Plans) -> MemoryBreakdown:
+    return plans_memory(
+        job.shape, plans, job.seq_len, job.task, job.precision, job.software, job.lora_rank
+    )
+
+
+def timed_plans(job: Job, plans: Plans, levels: Sequence[int]) -> Found:
+    """Plans of the job's first choice with the least of these levels of recomputation that fits;
+    where none of them fits (as a run that was made did), all of them with the least level."""
+    hws = hardware(job.choices[0], job.precision)
+    kept, memory, _ = _least_recompute(job, hws, plans, levels)
+    if not len(kept):
+        kept = with_recompute(plans, levels[0])
+        memory = _memory(job, kept)
+    return _found(job, [(0, hws, kept, memory)], len(plans))
 
 
 def _nothing(job: Job, lacks: float) -> NothingFits:

@@ -375,7 +375,8 @@ def _full_shard(r: StepInputs, p: Parameters) -> Array:
     frozen = 2.0 * np.where(r.four_bit > 0, 0.5, 2.0)
     moved = np.where(r.lora > 0, frozen, 2.0 * r.gathers + p["reduce_bytes"])
     seconds = _exchange(r, p, np.asarray(moved))
-    seconds = seconds * np.where(r.stack == LEGACY, p["legacy_gather"], 1.0)
+    first = (r.stack == LEGACY) & (r.gathers >= 2.0)
+    seconds = seconds * np.where(first, p["legacy_gather"], 1.0)
     return np.asarray(np.where(r.full_shard > 0, seconds, 0.0))
 
 

@@ -44,8 +44,8 @@ def test_errors_that_are_independent_add_in_squares() -> None:
 def test_goodput_of_a_thousand_gpus_by_hand() -> None:
     # M = 30,000 / 1,024 = 29.3 h; a stall of 20 s, so a checkpoint each sqrt(2 x 0.00556 x 29.3)
     # = 0.571 h: 0.97% + 0.97%. A third of the way (in logs) from 512 to 4,096 GPUs a restart takes
-    # 0.33^(2/3) x 0.083^(1/3) = 0.208 h: 0.71%. Together 2.65%; operations leave 95%.
-    assert float(run_goodput(1024.0)) == pytest.approx((1 - 0.0265) * 0.95, rel=1e-3)
+    # 0.33^(2/3) x 0.083^(1/3) = 0.208 h: 0.71%. Together 2.65%; operations leave 88%.
+    assert float(run_goodput(1024.0)) == pytest.approx((1 - 0.0265) * 0.88, rel=1e-3)
 
 
 def test_larger_fleets_lose_more() -> None:
