@@ -6,19 +6,19 @@ again does not keep its result, which is one of the MLP's matrices less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.estimate.memory import (
     MemoryBreakdown,
-    calibration,
     fits,
+    memory_estimate,
     memory_inputs,
-    training_memory,
+    memory_of_plans,
 )
-from engine.estimate.parallelism import FULL, SELECTIVE, Plans, Software, megatron_type
+from engine.estimate.parallelism import SELECTIVE, Plans, Software, megatron_type
 from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.shape import ModelShape
 
@@ -27,14 +27,17 @@ ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers"
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
-    """Memory of the fullest GPU of one plan [GiB]: by item, with its 80% interval."""
+    """Memory of the fullest GPU of one plan [GiB]: by item, with its 80% interval.
+
+    usable : of what the card reports
+    """
 
     items: dict[str, float]
     low: float
     likely: float
     high: float
-    usable: float  # of the card
-    reported: float  # by the card
+    usable: float
+    reported: float
 
 
 def plans_memory(
@@ -46,25 +49,22 @@ def plans_memory(
         gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank,
         flash_attention=software != "legacy",
     )  # fmt: skip
-    one = memory_inputs(shape, usual)
     megatron = megatron_type(plans, software)
-    matrices = 3.0 if shape.gated_mlp else 2.0
     lean = (plans.recompute == SELECTIVE) & (megatron > 0)
-    again = np.where(plans.recompute == FULL, 2.0, plans.recompute)
-    experts = np.maximum(plans.gpus / (plans.pp * plans.ep), 1.0)
-    inputs = replace(
-        one,
-        mlp_width=one.mlp_width * np.where(lean, (matrices - 1) / matrices, 1.0),
-        micro_batch=plans.micro_batch, tp=plans.tp, pp=plans.pp, cp=plans.cp, ep=plans.ep,
-        d=plans.shard, zero=plans.zero, micro_batches=plans.micro_batches, recompute=again,
-        megatron=megatron, vp=plans.vp, expert_d=experts,
+    kept = 2.0 / 3.0 if shape.gated_mlp else 1.0 / 2.0
+    width = memory_inputs(shape, usual).mlp_width
+    told = memory_of_plans(
+        shape, usual,
+        mlp_width=width * np.where(lean, kept, 1.0), micro_batch=plans.micro_batch, tp=plans.tp,
+        pp=plans.pp, vp=plans.vp, cp=plans.cp, ep=plans.ep, d=plans.shard, zero=plans.zero,
+        micro_batches=plans.micro_batches, recompute=plans.recompute, megatron=megatron,
+        expert_d=np.maximum(plans.gpus / (plans.pp * plans.ep), 1.0),
         sequence_parallel=(plans.tp > 1).astype(float),
     )  # fmt: skip
-    told = training_memory(inputs)
-    shape_of = plans.gpus.shape
     return MemoryBreakdown(
-        *(np.broadcast_to(np.asarray(getattr(told, f.name)), shape_of) for f in fields(told))
-    )
+        *(np.broadcast_to(np.asarray(getattr(told, f.name)), plans.gpus.shape)
+          for f in fields(told))
+    )  # fmt: skip
 
 
 def plans_that_fit(memory: MemoryBreakdown, reported_gib: float) -> NDArray[np.bool_]:
@@ -72,15 +72,13 @@ def plans_that_fit(memory: MemoryBreakdown, reported_gib: float) -> NDArray[np.b
     return fits(memory.total, reported_gib)
 
 
-def need_of(memory: MemoryBreakdown, row: int, reported_gib: float, usable: float) -> MemoryNeed:
+def need_of(
+    memory: MemoryBreakdown, row: int, reported_gib: float, usable: float, megatron: bool
+) -> MemoryNeed:
     """The memory of one plan, as plain numbers."""
     items = {name: float(getattr(memory, name)[row]) for name in ITEMS}
-    total = float(np.asarray(memory.total)[row])
-    c = calibration()
-    return MemoryNeed(
-        items, total * c.interval_low, total, total * c.interval_high, reported_gib * usable,
-        reported_gib,
-    )  # fmt: skip
+    e = memory_estimate(memory, megatron=megatron, row=row)
+    return MemoryNeed(items, e.low, e.likely, e.high, reported_gib * usable, reported_gib)
 
 
 def taken(memory: MemoryBreakdown, rows: NDArray[np.intp] | NDArray[np.bool_]) -> MemoryBreakdown:

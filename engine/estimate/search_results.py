@@ -180,10 +180,11 @@ def result_of(found: Found, i: int, first: int | None = None) -> PlanResult:
     flops = model_flops_per_token(job.shape, job.seq_len, trains_all) * batch * job.seq_len
     parts = parts_of(found, i)
     total = sum(parts.values())
+    plan = training_plan(found, i)
     chance = float(found.chance[i]) if job.deadline_days is not None else None
     answer = PlanResult(
-        choice=choice, plan=training_plan(found, i),
-        memory=need_of(found.memory, i, hw.memory_gib, USABLE),
+        choice=choice, plan=plan,
+        memory=need_of(found.memory, i, hw.memory_gib, USABLE, plan.stack == "megatron"),
         step_s=step, mfu=_spread(flops / seconds / gpus / hw.peak, half, "share", step.sources),
         tokens_per_s=_spread(batch * job.seq_len / seconds, half, "tokens/s", step.sources),
         steps=budget.steps, goodput=useful, experiments=budget.experiments,
