@@ -78,8 +78,8 @@ def rows(answer: Assessment, link: str = "") -> list[Row]:
         *_shares(answer),
         *_prices(answer.price_alternatives),
         *(Row("Warnings", text) for text in answer.warnings),
-        *_answers(answer.workload),
-        *_terms(answer.settings),
+        *answer_rows(answer.workload),
+        *term_rows(answer.settings),
     ]
     return [*found, Row("Link", link)] if link else found
 
@@ -90,7 +90,7 @@ def to_csv(answer: Assessment, link: str = "") -> bytes:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in rows(answer, link):
-        writer.writerow([_cell(value) for value in dataclasses.astuple(row)])
+        writer.writerow([csv_cell(value) for value in dataclasses.astuple(row)])
     return text.getvalue().encode("utf-8-sig")
 
 
@@ -219,10 +219,11 @@ def _stage(section: str, stage: StagePlan, head: str) -> Iterator[Row]:
     yield Row(section, f"{head}, busy", likely=stage.busy_hours_per_month, unit="h/month")
     yield Row(section, f"{head}, utilization", likely=stage.utilization * 100, unit="%")
     if stage.price is not None:
-        yield from _price(section, stage.price, f"{head}, price: ")
+        yield from price_rows(section, stage.price, f"{head}, price: ")
 
 
-def _price(section: str, price: PriceRef, prefix: str = "") -> Iterator[Row]:
+def price_rows(section: str, price: PriceRef, prefix: str = "") -> Iterator[Row]:
+    """A price with its terms, region and source, and the day on which it was read."""
     head = f"{prefix}{price.provider} {price.sku}, {words.terms(price.acquisition)}"
     head += f", {price.region}" if price.region else ""
     source = f"{price.source} ({price.confidence})" if price.confidence else price.source
@@ -233,7 +234,7 @@ def _price(section: str, price: PriceRef, prefix: str = "") -> Iterator[Row]:
 
 def _prices(prices: Iterable[PriceRef]) -> Iterator[Row]:
     for price in prices:
-        yield from _price("Price alternatives", price)
+        yield from price_rows("Price alternatives", price)
 
 
 def _options(answer: Assessment) -> Iterator[Row]:
@@ -335,7 +336,7 @@ def _architecture(answer: Assessment) -> Iterator[Row]:
         yield Row(section, plan.diagram)
 
 
-def _answers(workload: Workload) -> Iterator[Row]:
+def answer_rows(workload: Workload) -> Iterator[Row]:
     """What was answered; all else is at its default."""
     for name, info in Workload.model_fields.items():
         value = getattr(workload, name)
@@ -343,7 +344,7 @@ def _answers(workload: Workload) -> Iterator[Row]:
             yield from _answer(name, str(info.title), value)
 
 
-def _terms(settings: Settings) -> Iterator[Row]:
+def term_rows(settings: Settings) -> Iterator[Row]:
     """The terms of the plan pages that differ from the usual ones."""
     for page in Settings.model_fields:
         terms: Terms = getattr(settings, page)
@@ -404,13 +405,16 @@ def harmless(text: str) -> str:
     return f"'{line}" if _FORMULA.match(line) else line
 
 
-def _cell(value: Any) -> str:
+def csv_cell(value: Any, digits: int = 12) -> str:
+    """A value as the text of a cell: nothing for None, harmless words, plain numbers.
+
+    digits : significant ones. Twelve let sums agree to 1e-9, and 0.55 × 100 is 55.
+    """
     if value is None:
         return ""
     if isinstance(value, str):
         return harmless(value)
-    # Twelve digits: sums still agree to 1e-9, and 0.55 × 100 is 55.
-    return f"{value:.12g}"
+    return f"{value:.{digits}g}"
 
 
 # --- JSON
