@@ -15,17 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.calibrate.training_rows import Cells, Reading, number, read, read_all, stack_inputs
+from engine.calibrate.backtest_memory import MemoryScore, score_memory
+from engine.calibrate.training_rows import Cells, Reading, read_all, stack_inputs
 from engine.errors import ImportFileError
 from engine.estimate.collectives import Array
-from engine.estimate.memory import MemoryInputs, training_memory
-from engine.estimate.training import StepInputs, step_time
+from engine.estimate.training import step_time
 from engine.estimate.training_calibration import interval_factors, shipped_calibration
 
 NEEDED = ("gpu", "layers", "hidden", "seq_len", "global_batch_seqs")
-# Bounds of measured over predicted: what 80% of the rows with a Megatron-type stack lie within.
-MEMORY_INTERVAL = (0.86, 1.18)
-ADAPTER_SHARE = 0.01  # of the parameters, a LoRA adapter of rank 16 or so on all projections
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,66 +111,9 @@ def score_steps(rows: Sequence[Cells], readings: Sequence[Reading]) -> list[Scor
     return found
 
 
-def score_memory(rows: Sequence[Cells]) -> tuple[list[Scored], Counter[str]]:
-    """Rows that report a peak memory and state enough to predict it, replaced rows among them."""
-    found: list[Scored] = []
-    skipped: Counter[str] = Counter()
-    for i, row in enumerate(rows):
-        measured = number(row, "peak_mem_gib")
-        if measured is None or measured <= 0:
-            skipped["states no peak memory"] += 1
-            continue
-        reading = read({**row, "superseded": ""})
-        if reading.values is None:
-            skipped[reading.skipped] += 1
-            continue
-        total = training_memory(memory_inputs(stack_inputs([reading]), reading.megatron)).total
-        value = float(total[0])
-        low, high = (value * factor for factor in MEMORY_INTERVAL)
-        group = row.get("group") or "not stated"
-        found.append(Scored(i, group, reading.moe, value, measured, low, high))
-    return found, skipped
-
-
-def memory_inputs(step: StepInputs, megatron: bool) -> MemoryInputs:
-    """What the memory of a GPU depends on, of what the step time depends on.
-
-    A gated MLP keeps three matrices' worth of activations, a plain one two: as many elements as
-    its weights have columns, which is the weights over the hidden size.
-    """
-    like = np.ones_like(step.params)
-    whole = np.where(step.shard_ranks > 1, 1.0, 0.0)
-    return MemoryInputs(
-        params=step.params,
-        expert_params=step.expert_params,
-        layers=step.layers,
-        hidden=step.hidden,
-        heads=step.heads,
-        q_width=step.core_width,
-        kv_width=step.kv_width,
-        mlp_width=(step.dense_weights + step.routed * step.expert_weights) / step.hidden,
-        vocab=step.vocab,
-        seq=step.seq,
-        micro_batch=step.micro_batch,
-        tp=step.tp,
-        pp=step.pp,
-        cp=step.cp,
-        ep=step.ep,
-        d=step.shard_ranks,
-        zero=np.where(step.full_shard > 0, 3.0, whole),
-        micro_batches=step.micro_batches,
-        recompute=np.where(step.recompute >= 1, 2.0, np.where(step.recompute_core > 0, 1.0, 0.0)),
-        lora=step.lora,
-        adapter_share=ADAPTER_SHARE * like,
-        weight_bytes=2.0 * like,
-        flash=step.flash,
-        megatron=float(megatron) * like,
-    )
-
-
-def _figures(scored: Sequence[Scored], skipped: Mapping[str, int]) -> dict[str, Any]:
+def _figures(scored: Sequence[Scored | MemoryScore], skipped: Mapping[str, int]) -> dict[str, Any]:
     """n, skipped, median and 90th percentile of the errors, shares, and the same by group."""
-    groups: dict[str, list[Scored]] = {}
+    groups: dict[str, list[Scored | MemoryScore]] = {}
     for s in scored:
         groups.setdefault(s.group, []).append(s)
     told = _of(scored)
@@ -181,7 +121,7 @@ def _figures(scored: Sequence[Scored], skipped: Mapping[str, int]) -> dict[str, 
     return {"n": told.pop("n"), "skipped": dict(skipped)} | told | {"by_group": by_group}
 
 
-def _of(scored: Sequence[Scored]) -> dict[str, Any]:
+def _of(scored: Sequence[Scored | MemoryScore]) -> dict[str, Any]:
     errors = np.array([s.error for s in scored])
     inside = [s.low <= s.measured <= s.high for s in scored]
     return {
