@@ -164,11 +164,27 @@ def _backtest(given: argparse.Namespace) -> int:
     if given.file == "-":
         return _fail("backtest reads a file, not the standard input")
     read_text(given.file, BACKTEST_LIMIT_BYTES)  # that it is there, is text and is not too large
-    from engine.calibrate.backtest_training import backtest_training
-
-    result = backtest_training(Path(given.file))
+    result = _BACKTESTS[given.what](Path(given.file))
     _print(_json(result).decode().rstrip("\n") if given.format == "json" else _outline(result))
     return OK
+
+
+def _backtest_training(path: Path) -> Any:
+    from engine.calibrate.backtest_training import backtest_training
+
+    return backtest_training(path)
+
+
+def _backtest_serving(path: Path) -> Any:
+    from engine.calibrate.backtest_serving import backtest_serving
+
+    return backtest_serving(path)
+
+
+_BACKTESTS: dict[str, Callable[[Path], Any]] = {
+    "training": _backtest_training,
+    "serving": _backtest_serving,
+}
 
 
 def _link(given: argparse.Namespace) -> int:
@@ -217,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     command = add("shape", _shape, "count a model's parameters from its config.json")
     command.add_argument("file", metavar="FILE")
     command = add("backtest", _backtest, "compare predictions with measured runs")
-    command.add_argument("what", choices=("training",))
+    command.add_argument("what", choices=tuple(_BACKTESTS))
     command.add_argument("file", metavar="FILE.csv")
     command.add_argument("--format", choices=("text", "json"), default="text")
     command = add("link", _link, "print the query string of a workload")

@@ -87,8 +87,6 @@ def _figures(error: Array, width: Array, groups: Sequence[str]) -> dict[str, Any
         str(name): _of(error[told & (names == name)], width[told & (names == name)])
         for name in np.unique(names[told])
     }
-    for figures in by_group.values():
-        del figures["coverage_80"]
     return _of(error[told], width[told]) | {"by_group": by_group}
 
 

@@ -17,6 +17,7 @@ from engine.calibrate.serving_classes import engine_of
 from engine.calibrate.serving_fit import fit
 from engine.calibrate.serving_protocols import predict
 from engine.calibrate.serving_rows import NEEDED, hardware_of_name, read, table_of
+from engine.cli import main
 from engine.errors import ImportFileError
 
 # Runs as their publishers state them: TensorRT-LLM static batch, and NIM with 100 users.
@@ -92,6 +93,35 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
         backtest_serving(tmp_path / "none.csv")
     path.write_text(",".join(NEEDED) + "\n")
     assert backtest_serving(path)["itl"]["n"] == 0
+
+
+def test_the_shell_prints_one_object(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = write(tmp_path / "rows.csv", [STATIC, CLOSED])
+    assert main(["backtest", "serving", str(path), "--format", "json"]) == 0
+    told = json.loads(capsysbinary.readouterr().out)
+    assert list(told) == [
+        "itl", "ttft_static", "ttft_closed_loop", "throughput", "offline_max", "peak_memory",
+    ]  # fmt: skip
+    for figures in told.values():
+        assert set(figures) == {
+            "n", "skipped", "median_ape", "p90_ape", "coverage_80", "by_group",
+        }  # fmt: skip
+    assert told["throughput"]["by_group"]["own"]["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"a,b\n1,2\n", "no column"), (b"\xff\xfe\x00", "no text file"), (b"", "no column")],
+)
+def test_the_shell_says_what_is_wrong_with_a_file(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], content: bytes, words: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    assert main(["backtest", "serving", str(path)]) == 2
+    assert words in capsysbinary.readouterr().err.decode()
 
 
 CELL = st.one_of(st.none(), st.text(max_size=8), st.floats(), st.integers(-(10**6), 10**6))
