@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engine.workload.cost_terms import CostTerms
 from engine.workload.reliability_terms import ReliabilityTerms
+from engine.workload.serving_terms import ServingTerms
 
 
 class Settings(BaseModel):
@@ -15,6 +16,7 @@ class Settings(BaseModel):
 
     costs: CostTerms = CostTerms()
     reliability: ReliabilityTerms = ReliabilityTerms()
+    serving: ServingTerms = ServingTerms()
 
 
 USUAL = Settings()

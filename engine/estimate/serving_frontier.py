@@ -1,0 +1,266 @@
+"""Dollars against latency, a plan with prefill and decoding apart, and the plan simulated.
+
+The frontier takes every candidate at every load it can be run at: a replica that is run less full
+answers faster and costs more. Disaggregated serving gives prompts to some replicas and decoding to
+others: neither disturbs the other, and the cache travels between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from engine.errors import InputError
+from engine.estimate.named import named
+from engine.estimate.queueing import Array, wait_percentile
+from engine.estimate.serving import cache_bytes, decode_seconds, prefill_seconds
+from engine.estimate.serving_layouts import Candidate
+from engine.estimate.serving_plan import (
+    DAYS_PER_MONTH,
+    HOURS_PER_MONTH,
+    PARAMETERS,
+    ServingAsk,
+    ServingOption,
+)
+from engine.estimate.serving_points import LOADS, At, at_rate, curve, room, simulate
+from engine.estimate.simulate_serving import Simulated
+
+# Share of more replicas that the simulation may ask for.
+MOST_MORE_REPLICAS = 0.25
+# A point of the frontier is faster than the one before by a twentieth at least, and none costs
+# more than so many times the cheapest.
+FASTER, DEAREST = 0.95, 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """One way to run a candidate: seconds per token, seconds to the first, dollars a month."""
+
+    candidate: Candidate
+    tpot_s: float
+    ttft_s: float
+    usd_per_month: float
+    machines: int
+
+
+def fleet_usd(candidate: Candidate, ask: ServingAsk, carried: Array, rates: Array) -> Array:
+    """Monthly dollars where one replica carries `carried` and the day's mean rate is `rates`.
+
+    Arrays that broadcast; the shape of the day, the spare machines and the scaling are the ask's.
+    """
+    machine = candidate.machine
+    each = machine.per_machine * machine.usd_per_unit_hour.likely
+    mean = ask.traffic.mean
+    shape = np.array([r / mean if mean > 0 else 1.0 for r in ask.traffic.hourly])
+    if ask.scaling == "always_on":
+        shape = shape.max(keepdims=True)
+    at_hour = np.asarray(rates)[..., None] * shape * ask.traffic.burst
+    replicas = np.ceil(at_hour / np.asarray(carried)[..., None] - 1e-9)
+    kept = np.ceil(replicas / candidate.replicas_per_machine) + ask.spare
+    machines = np.where(replicas > 0, kept * candidate.machines_per_replica, 0.0)
+    hours = HOURS_PER_MONTH if ask.scaling == "always_on" else DAYS_PER_MONTH
+    return np.asarray(machines.sum(axis=-1) * each * hours)
+
+
+def frontier(candidates: Sequence[Candidate], ask: ServingAsk) -> tuple[FrontierPoint, ...]:
+    """The cheapest way to each time per token inside the target to the first token.
+
+    Points in the order of falling cost and growing time; each is cheaper than all faster ones.
+    """
+    if ask.traffic.mean <= 0:
+        return ()
+    rows: list[tuple[float, float, float, float, int]] = []
+    for number, c in enumerate(candidates):
+        points = curve(c.replica, ask.load, ask.targets.percentile)
+        if not len(points.rate):
+            continue
+        # A rate of less than a thousandth of the largest is a replica for one reader.
+        most = float(points.rate[-1]) * ask.targets.max_load
+        inside = (points.rate <= most) & (points.rate > most / 1000.0)
+        if ask.targets.ttft_s is not None:
+            inside &= points.ttft_target <= ask.targets.ttft_s
+        if not inside.any():
+            continue
+        rate = points.rate[inside]
+        usd = fleet_usd(c, ask, rate, np.full(len(rate), ask.traffic.mean))
+        rows += [
+            (float(u), float(t), float(f), float(r), number)
+            for u, t, f, r in zip(usd, points.tpot_mean[inside], points.ttft_target[inside], rate,
+                                  strict=True)
+        ]  # fmt: skip
+    rows.sort()
+    best: list[FrontierPoint] = []
+    for dollars, tpot, ttft, _, number in rows:
+        if best and (tpot >= best[-1].tpot_s * FASTER or dollars > best[0].usd_per_month * DEAREST):
+            continue
+        c = candidates[number]
+        each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
+        best.append(FrontierPoint(c, tpot, ttft, dollars, round(dollars / each / HOURS_PER_MONTH)))
+    return tuple(best)
+
+
+# ---- prefill and decoding apart ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Disaggregated:
+    """Replicas for prompts and for decoding, and what they do together at the peak.
+
+    `transfer_s` : of a prompt's cache from one to the other; `machines` with the spare ones of
+    either pool
+    """
+
+    prefill_replicas: int
+    decode_replicas: int
+    machines: int
+    ttft_s: float
+    tpot_s: float
+    transfer_s: float
+    usd_per_month: float
+
+
+def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | None:
+    """The same layout with prefill and decoding apart, sized for the peak; None where it can't be.
+
+    Prefill is M/G/c over the pool with the variance of the prompts' lengths; a prompt at the
+    percentile is longer than the mean as log-normal lengths are. Decoding is processor sharing
+    without prefill: B = λ·(O − 1)·t(B). On CPU servers nothing is gained and None is returned.
+    """
+    c, load, targets = option.candidate, ask.load, ask.targets
+    peak = ask.traffic.peak
+    if peak <= 0 or c.machine.hardware == "cpu":
+        return None
+    r = c.replica
+    alone = float(prefill_seconds(r.net, r.hw, r.plan, r.eff, 1.0, load.own_tokens))
+    network = named(PARAMETERS)["disaggregated_network_gb_per_s"].likely * 1e9 * r.gpus
+    share = named(PARAMETERS)["disaggregated_kv_share"].likely
+    transfer = float(cache_bytes(r.net, r.plan, load.input_tokens)) / (network * share)
+    decode = _decode_pool(c, ask, peak)
+    if decode is None:
+        return None
+    decoders, tpot = decode
+    sigma = math.sqrt(math.log1p(load.length_cv**2))
+    z = float(ndtri(targets.percentile))
+    longer = alone * max(math.exp(z * sigma - sigma**2 / 2.0) - 1.0, 0.0)
+
+    def first(n: int) -> float:
+        wait = float(
+            wait_percentile(peak, alone, n, targets.percentile, service_cv2=load.length_cv**2)
+        )
+        return alone + math.hypot(longer, wait) + transfer + tpot
+
+    least = max(math.ceil(peak * alone / targets.max_load - 1e-9), 1)
+    count = least
+    if targets.ttft_s is not None:
+        if first(1_000_000) > targets.ttft_s:
+            return None
+        while first(count) > targets.ttft_s:
+            count = count + max(count // 8, 1)
+    machines = c.machines(count) + c.machines(decoders) + 2 * ask.spare * c.machines_per_replica
+    each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
+    return Disaggregated(
+        count, decoders, machines, first(count), tpot, transfer, machines * each * HOURS_PER_MONTH
+    )
+
+
+def _decode_pool(c: Candidate, ask: ServingAsk, peak: float) -> tuple[int, float] | None:
+    """Fewest decoding replicas inside the target per token, and the time per token there."""
+    r, load = c.replica, ask.load
+    most = room(r, load)
+    held = most + 1.35 - 1.64 * math.sqrt(max(most, 0.0) + 0.67)
+    batch = np.minimum(LOADS * r.plan.pp, max(held, 0.02))
+    context = load.input_tokens + load.output_tokens / 2.0
+    step = np.asarray(decode_seconds(r.net, r.hw, r.plan, r.eff, batch, context))
+    rate = batch / (max(load.output_tokens - 1.0, 0.5) * step)
+    good = rate <= float(rate.max()) * ask.targets.max_load
+    if ask.targets.tpot_s is not None:
+        good &= step <= ask.targets.tpot_s
+    if not good.any():
+        return None
+    place = int(np.flatnonzero(good)[np.argmax(rate[good])])
+    replicas = max(math.ceil(peak / float(rate[place]) - 1e-9), 1)
+    return replicas, float(np.interp(peak / replicas, rate[: place + 1], step[: place + 1]))
+
+
+# ---- simulation ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The plan simulated at its peak, beside the closed form, and what follows for the replicas.
+
+    `replicas` : enough in the simulation (the plan's own where it holds); `holds` : the plan's
+    own number meets the targets in the simulation
+    """
+
+    simulated: Simulated
+    planned: At
+    replicas_planned: int
+    replicas: int
+    holds: bool
+    ttft_s: float
+    ttft_off: float
+    tpot_off: float
+
+
+def check_plan(
+    option: ServingOption, ask: ServingAsk, *, requests: int = 6000, seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Check:  # fmt: skip
+    """Simulate one replica of the plan at the peak; add replicas until the targets hold.
+
+    Raises
+    ------
+    InputError : where nothing comes, or a quarter more replicas do not help
+    """
+    planned = option.replicas
+    if planned < 1:
+        raise InputError("nothing comes, so there is nothing to simulate", where="rate",
+                         right="a rate above 0")  # fmt: skip
+    percentile = ask.targets.percentile
+    seen: Simulated | None = None
+    first: Simulated | None = None
+    count = planned
+    most = planned + max(math.ceil(planned * MOST_MORE_REPLICAS), 2)
+    while count <= most:
+        try:
+            seen = simulate(
+                option.candidate.replica, ask.load, ask.traffic.peak / count, requests=requests,
+                seed=seed, progress=progress,
+            )  # fmt: skip
+        except InputError:
+            seen = None
+        if first is None:
+            first = seen
+        if seen is not None and _inside(seen, ask):
+            break
+        count += max(planned // 50, 1)
+    if seen is None or first is None:
+        raise InputError(
+            "the queue of the simulated replica grows without end", where="rate",
+            right="more replicas",
+        )  # fmt: skip
+    at = at_rate(curve(option.candidate.replica, ask.load, percentile), ask.traffic.peak / planned)
+    ttft = _percentile(first, percentile)
+    return Check(
+        first, at, planned, min(count, most), count == planned, ttft,
+        ttft / at.ttft_target_s - 1.0, first.tpot_mean_s / at.tpot_mean_s - 1.0,
+    )  # fmt: skip
+
+
+def _percentile(seen: Simulated, percentile: float) -> float:
+    """The simulation tells the 95th and the 99th; any other is taken from the nearer one."""
+    return seen.ttft_p99_s if percentile > 0.97 else seen.ttft_p95_s
+
+
+def _inside(seen: Simulated, ask: ServingAsk) -> bool:
+    targets = ask.targets
+    if seen.growing:
+        return False
+    if targets.tpot_s is not None and seen.tpot_mean_s > targets.tpot_s:
+        return False
+    return targets.ttft_s is None or _percentile(seen, targets.percentile) <= targets.ttft_s
