@@ -37,6 +37,7 @@ MASTER_BYTES = 4.0  # the 32-bit copy of the weights that the optimizer updates 
 ADAPTER_BYTES = 16.0  # of a parameter of an adapter: trained like any other [1]
 LIVE_PARAMETERS = 1e9  # gathered by DeepSpeed at a time [6]
 DEEPSPEED_BUCKET = 5e8  # elements that are reduced at a time [6]
+FIRST, MIDDLE, LAST = "first", "middle", "last"  # stages of a pipeline; one alone is the last
 LOSS, BACKWARD, END = "loss", "backward", "end"
 ONE_F_ONE_B, GPIPE, DUALPIPE = 0.0, 1.0, 2.0  # order of a pipeline's work
 
@@ -94,6 +95,7 @@ class MemoryInputs:
     offload : what lives in the host's memory: 0 nothing, 1 optimizer, 2 weights and gradients too
     eager : 1 where kernels are not fused (PyTorch without compilation); None: all but Megatron
     logit_bytes : bytes of a logit at the loss; None follows from the code
+    kept_share : of a layer's activations that are kept where modules of it are computed again
     lean : 1 where norms and activation functions are computed again, their inputs kept
     kept_on_host : 1 where kept activations are moved to the host
     gradients_stay : whether gradients live through the next micro-batch; None follows
@@ -142,6 +144,7 @@ class MemoryInputs:
     offload: Number = 0.0
     eager: Number | None = None
     logit_bytes: Number | None = None
+    kept_share: Number = 1.0
     lean: Number = 0.0
     kept_on_host: Number = 0.0
     gradients_stay: Number | None = None
@@ -203,8 +206,7 @@ def training_memory(m: MemoryInputs) -> MemoryBreakdown:
 
     Arrays broadcast; each item comes back with their common shape.
     """
-    stages = (False, True) if np.any(np.asarray(m.pp) > 1) else (True,)
-    moments = [one for last in stages for one in _stage(m, last)]
+    moments = [one for place in _places(m) for one in _stage(m, place)]
     fullest, most = moments[0], sum(moments[0], np.zeros(()))
     for one in moments[1:]:
         total = sum(one, np.zeros(()))
@@ -219,19 +221,26 @@ def training_memory(m: MemoryInputs) -> MemoryBreakdown:
     return MemoryBreakdown(*(np.broadcast_to(x, shape) / GIB for x in fullest))
 
 
-def _stage(m: MemoryInputs, last: bool) -> list[tuple[Array, ...]]:
-    """Bytes by item of the first or the last stage, at each moment of a step."""
+def _places(m: MemoryInputs) -> tuple[str, ...]:
+    """Stages that can be the fullest: the first, the last, a deeper one between them."""
+    if not np.any(np.asarray(m.pp) > 1):
+        return (LAST,)
+    return (FIRST, MIDDLE, LAST) if np.any(_ends_are_lighter(m)) else (FIRST, LAST)
+
+
+def _stage(m: MemoryInputs, place: str) -> list[tuple[Array, ...]]:
+    """Bytes by item of one stage, at each moment of a step."""
     c = calibration()
     native = np.asarray(m.megatron) <= 0
-    weights, gradients, optimizer = _states(m, last)
+    weights, gradients, optimizer = _states(m, place)
     context, way = np.asarray(c.context_gib * GIB), _on_the_way(m)
     lost = np.where(native, c.fragmentation_native, c.fragmentation)
     stays = np.where(_stay(m), gradients, 0.0)
-    added = stays + _temporary_gradients(m, last)
+    added = stays + _temporary_gradients(m, place)
     in_backward = (np.asarray(m.in_backward) > 0) & ~_stay(m)
     at_end = np.where(in_backward, 0.0, gradients)
-    held, alive, kept = _activations(m, last)
-    logits = _logits(m, last)
+    held, alive, kept = _activations(m, place)
+    logits = _logits(m, place)
     nothing = np.zeros(())
     moments: list[tuple[Array, ...]] = []
     for when in (LOSS, BACKWARD, END):
@@ -242,7 +251,7 @@ def _stage(m: MemoryInputs, last: bool) -> list[tuple[Array, ...]]:
             now = held + (alive if when == BACKWARD else np.where(native, 0.0, alive))
             of_loss = logits if when == LOSS else np.where(native, 0.0, logits)
             sums = added
-        gathered = _gathered(m, last, when)
+        gathered = _gathered(m, place, when)
         dynamic = (now + of_loss + gathered) * lost
         moments.append((weights, sums, optimizer, now, of_loss, gathered + way, dynamic, context))
     return moments
@@ -251,9 +260,9 @@ def _stage(m: MemoryInputs, last: bool) -> list[tuple[Array, ...]]:
 # --- states
 
 
-def _states(m: MemoryInputs, last: bool) -> tuple[Array, Array, Array]:
+def _states(m: MemoryInputs, place: str) -> tuple[Array, Array, Array]:
     """Bytes of weights, gradients and optimizer states [1, 3]."""
-    held, experts = _parameters(m, last)
+    held, experts = _parameters(m, place)
     expert_d = np.maximum(m.d * m.tp / m.ep, 1.0) if m.expert_d is None else m.expert_d
     lora, full = np.asarray(m.lora) > 0, np.asarray(m.zero) >= 3
     everything, sharded = held + experts, held / m.d + experts / expert_d
@@ -278,32 +287,45 @@ def _states(m: MemoryInputs, last: bool) -> tuple[Array, Array, Array]:
     return weights * here, gradients * here, optimizer * np.where(np.asarray(m.offload) > 0, 0, 1)
 
 
-def _tables(m: MemoryInputs, last: bool) -> tuple[Array, Array]:
+def _tables(m: MemoryInputs, place: str) -> tuple[Array, Array]:
     """Parameters of embedding and head on a stage, on all tensor ranks."""
     table = np.minimum(m.vocab * m.hidden, m.params - m.expert_params)
     one = np.asarray(m.pp) <= 1
-    head = np.where(one | last, table, 0.0)
+    head = np.where(one, table, table if place == LAST else 0.0)
     # A shared table is both embedding and head; on a stage of its own it is there once more.
-    embedding = np.where(one, np.where(np.asarray(m.tied) > 0, 0.0, table), 0.0 if last else table)
+    alone = np.where(np.asarray(m.tied) > 0, 0.0, table)
+    embedding = np.where(one, alone, table if place == FIRST else 0.0)
     return np.asarray(embedding), np.asarray(head)
 
 
-def _layers_held(m: MemoryInputs) -> Array:
-    return np.asarray(np.ceil(m.layers / m.pp))
+def _ends_are_lighter(m: MemoryInputs) -> NDArray[np.bool_]:
+    """Whether the first and the last stage have a layer less, as where the layers don't divide.
+
+    126 layers on 16 stages are 8 in each but the ends, which have 7 and a table each.
+    """
+    spare = np.ceil(m.layers / m.pp) * m.pp - m.layers
+    return np.asarray((np.asarray(m.pp) > 2) & (spare >= 2))
 
 
-def _parameters(m: MemoryInputs, last: bool) -> tuple[Array, Array]:
+def _layers_held(m: MemoryInputs, place: str) -> Array:
+    """Layers of a stage."""
+    fewer = np.where(_ends_are_lighter(m), 1.0, 0.0) if place != MIDDLE else 0.0
+    return np.asarray(np.maximum(np.ceil(m.layers / m.pp) - fewer, 1.0))
+
+
+def _parameters(m: MemoryInputs, place: str) -> tuple[Array, Array]:
     """Parameters of a stage on one tensor rank: shared by all tokens, and of experts."""
     table = m.vocab * m.hidden
     shared = m.params - m.expert_params
     tables = np.where(np.asarray(m.tied) > 0, table, 2 * table)
-    inner = np.maximum(shared - tables, 0.0) * _layers_held(m) / m.layers
-    embedding, head = _tables(m, last)
+    layers = _layers_held(m, place)
+    inner = np.maximum(shared - tables, 0.0) * layers / m.layers
+    embedding, head = _tables(m, place)
     stage = np.minimum(inner + embedding + head, shared)
     sparse = np.maximum(m.layers - m.dense_layers, 1.0)
     # Leading layers have no experts, so a later stage holds more of them.
-    early = np.where(last, 0.0, np.where(np.asarray(m.pp) > 1, m.dense_layers, 0.0))
-    deepest = np.minimum(np.maximum(_layers_held(m) - early, 0.0), sparse) / sparse
+    early = np.where(np.asarray(m.pp) > 1, m.dense_layers, 0.0) if place == FIRST else 0.0
+    deepest = np.minimum(np.maximum(layers - early, 0.0), sparse) / sparse
     copies = np.where(np.asarray(m.schedule) == DUALPIPE, 2.0, 1.0)  # [5]
     return np.asarray(stage / m.tp * copies), np.asarray(m.expert_params * deepest / m.ep * copies)
 
@@ -316,10 +338,10 @@ def _stay(m: MemoryInputs) -> NDArray[np.bool_]:
     return (np.asarray(m.megatron) > 0) | (np.asarray(m.micro_batches) > 1) | buckets
 
 
-def _temporary_gradients(m: MemoryInputs, last: bool) -> Array:
+def _temporary_gradients(m: MemoryInputs, place: str) -> Array:
     """Bytes of gradients of the matrices being worked on, before they are added up."""
     c = calibration()
-    _, head = _tables(m, last)
+    _, head = _tables(m, place)
     megatron = c.matrix_work_bytes * m.matrix / m.tp + c.head_work_bytes * head / m.tp
     native = np.where(_stay(m), 0.0, 2.0 * head / m.tp)
     work = np.where(np.asarray(m.megatron) > 0, megatron, native)
@@ -374,20 +396,22 @@ def _kept(m: MemoryInputs) -> Array:
     every_other = 2 * m.q_width + m.kv_width + m.mlp_width / m.matrices
     products = 2 * _tokens(m) * (every_other / m.tp + m.hidden / _split(m)) + inputs
     native = (again == 1) & (np.asarray(m.megatron) <= 0)
-    return np.asarray(np.where(again >= 2, inputs, np.where(native, products, _layer(m))))
+    usual = np.where(native, products, _layer(m) * m.kept_share)
+    return np.asarray(np.where(again >= 2, inputs, usual))
 
 
-def _in_flight(m: MemoryInputs, last: bool) -> Array:
+def _in_flight(m: MemoryInputs, place: str) -> Array:
     """Micro-batches whose activations a stage holds, in whole stages [2, 4, 5]."""
     chunks = (m.pp - 1) / m.vp
-    many = np.where(np.asarray(m.vp) > 1, m.pp - chunks if last else m.pp + chunks,
-                    1.0 if last else m.pp)  # fmt: skip
+    usual = {FIRST: m.pp, MIDDLE: m.pp - 1.0, LAST: 1.0}[place]
+    folded = {FIRST: m.pp + chunks, MIDDLE: m.pp - 1 + chunks, LAST: m.pp - chunks}[place]
+    many = np.where(np.asarray(m.vp) > 1, folded, usual)
     many = np.where(np.asarray(m.schedule) == DUALPIPE, m.pp + 1.0, many)
     many = np.where(np.asarray(m.schedule) == GPIPE, m.micro_batches, many)
     return np.asarray(np.where(np.asarray(m.pp) > 1, np.minimum(many, m.micro_batches), 1.0))
 
 
-def _activations(m: MemoryInputs, last: bool) -> tuple[Array, Array, Array]:
+def _activations(m: MemoryInputs, place: str) -> tuple[Array, Array, Array]:
     """Bytes of kept activations, of the working space of a layer, and of one layer's kept ones."""
     layer, one = _layer(m), _kept(m)
     kept = one * np.where(np.asarray(m.kept_on_host) > 0, 0.0, 1.0)
@@ -396,27 +420,29 @@ def _activations(m: MemoryInputs, last: bool) -> tuple[Array, Array, Array]:
     passing = _tokens(m) * (2 * m.mlp_width / m.tp + 8 * m.hidden / _split(m))
     passing = passing * np.where(megatron, calibration().transient_share, 1.0)
     whole = (again >= 2) | ((again == 1) & ~megatron) | (np.asarray(m.kept_on_host) > 0)
+    whole = whole | (np.asarray(m.kept_share) < 1)
     alive = np.where(whole, layer, 0.0) + passing
-    return np.asarray(kept * _layers_held(m) * _in_flight(m, last)), alive, np.asarray(kept)
+    held = kept * _layers_held(m, place) * _in_flight(m, place)
+    return np.asarray(held), alive, np.asarray(kept)
 
 
-def _logits(m: MemoryInputs, last: bool) -> Array:
+def _logits(m: MemoryInputs, place: str) -> Array:
     """Bytes of the logits and what their loss keeps, on the stage that has them."""
     c = calibration()
     native = np.where(_eager(m), c.logit_bytes_eager, c.logit_bytes_compiled)
     usual = np.where(np.asarray(m.megatron) > 0, c.logit_bytes_megatron, native)
     each = usual if m.logit_bytes is None else m.logit_bytes
-    here = 1.0 if last else np.where(np.asarray(m.pp) > 1, 0.0, 1.0)
+    here = 1.0 if place == LAST else np.where(np.asarray(m.pp) > 1, 0.0, 1.0)
     return np.asarray(each * _tokens(m) * m.vocab / m.tp * here)
 
 
 # --- communication
 
 
-def _gathered(m: MemoryInputs, last: bool, when: str) -> Array:
+def _gathered(m: MemoryInputs, place: str, when: str) -> Array:
     """Bytes of weights gathered from the ranks that share them (FSDP), and their gradients."""
     full, lora = np.asarray(m.zero) >= 3, np.asarray(m.lora) > 0
-    embedding, head = _tables(m, last)
+    embedding, head = _tables(m, place)
     tables = embedding + head
     inner = np.maximum(m.params - m.expert_params - tables, 0.0) / m.layers / m.tp
     layer = inner + m.expert_params / m.layers / m.ep
@@ -443,7 +469,7 @@ def _on_the_way(m: MemoryInputs) -> Array:
     pipeline = np.where(np.asarray(m.pp) > 1, 2 * piece / _split(m), 0.0)
     tensor = np.where(np.asarray(m.tp) > 1, piece, 0.0)
     experts = np.where(np.asarray(m.ep) > 1, _tokens(m) * m.routed_width / m.tp, 0.0)
-    held, inside = _parameters(m, False)
+    held, inside = _parameters(m, FIRST)
     buckets = 2 * np.minimum(m.bucket_elements, held + inside)
     return np.asarray(pipeline + tensor + experts + buckets)
 

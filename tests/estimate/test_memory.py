@@ -5,7 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.estimate.memory import GIB, MemoryInputs, fits, training_memory
+from engine.errors import InputError
+from engine.estimate.memory import (
+    GIB,
+    MemoryBreakdown,
+    MemoryInputs,
+    as_items,
+    fits,
+    host_memory_gib,
+    memory_estimate,
+    memory_of_plans,
+    plan_memory,
+    training_memory,
+)
+from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape import ModelShape
+
+LLAMA_8B = ModelShape(
+    name="8B", total_params=8.030e9, active_params=8.030e9, embedding_params=2 * 128_256 * 4096.0,
+    layers=32, hidden=4096, heads=32, kv_heads=8, head_dim=128, ffn=14_336, vocab=128_256,
+)  # fmt: skip
+
+
+def one(array: object) -> float:
+    return float(np.ravel(np.asarray(array))[0])
 
 
 def inputs(**changed: float) -> MemoryInputs:
@@ -62,3 +85,155 @@ def test_measured_peaks(tp: int, pp: int, gib: float) -> None:
 
 def test_a_plan_that_needs_all_of_the_card_does_not_fit() -> None:
     assert fits(np.array([70.0, 79.0]), 79.6).tolist() == [True, False]
+
+
+def test_the_items_add_up_to_the_total_and_measures_nest() -> None:
+    m = plan_memory(LLAMA_8B, TrainingPlan(gpus=8, tp=2, pp=2, zero_stage=1))
+    items = as_items(m)
+    assert sum(v for k, v in items.items() if k != "total") == pytest.approx(items["total"])
+    assert one(m.allocated) <= one(m.reserved) <= one(m.total)
+    assert one(m.overhead) == pytest.approx(items["fragmentation"] + items["context"])
+
+
+def test_many_plans_at_once_are_each_plan_alone() -> None:
+    plans = [
+        TrainingPlan(gpus=64, tp=tp, pp=pp, vp=vp, cp=cp, zero_stage=zero, micro_batch=mb,
+                     global_batch_seqs=512, seq_len=8192, recompute=kept,
+                     stack="megatron" if zero < 3 else "fsdp")
+        for tp, pp, vp, cp, zero, mb, kept in [
+            (1, 1, 1, 1, 3, 2, "full"), (8, 1, 1, 1, 1, 1, "none"), (2, 4, 2, 1, 1, 1, "selective"),
+            (4, 8, 1, 2, 0, 1, "full"), (1, 1, 1, 4, 3, 4, "selective"),
+        ]
+    ]  # fmt: skip
+    number = {"none": 0.0, "selective": 1.0, "full": 2.0}
+
+    def column(get: str) -> np.ndarray:
+        return np.array([float(getattr(p, get)) for p in plans])
+
+    together = memory_of_plans(
+        LLAMA_8B, TrainingPlan(gpus=1, seq_len=8192), tp=column("tp"), pp=column("pp"),
+        vp=column("vp"), cp=column("cp"), zero=column("zero_stage"), d=column("shard_ranks"),
+        expert_d=column("expert_shard_ranks"), micro_batch=column("micro_batch"),
+        micro_batches=column("micro_batches"),
+        recompute=np.array([number[p.recompute] for p in plans]),
+        megatron=np.array([float(p.stack == "megatron") for p in plans]),
+        sequence_parallel=np.array([float(p.tp > 1) for p in plans]),
+    )  # fmt: skip
+    for i, plan in enumerate(plans):
+        assert as_items(together, i) == pytest.approx(as_items(plan_memory(LLAMA_8B, plan))), plan
+
+
+def test_a_column_that_is_none_of_a_plans_is_refused() -> None:
+    with pytest.raises(InputError, match="tensor_parallel"):
+        memory_of_plans(LLAMA_8B, TrainingPlan(gpus=1), tensor_parallel=np.array([2.0]))
+
+
+def activations(**changed: float) -> float:
+    """Bytes of kept activations of a GPT of two matrices on Megatron-type code.
+
+    One layer of a thousand tokens, hidden size 1,024, eight heads; what is computed with and what
+    passes through is left out by taking the difference of two depths.
+    """
+    base = {
+        "params": 0, "hidden": 1024, "heads": 8, "q_width": 1024, "kv_width": 1024,
+        "mlp_width": 8192, "matrices": 2, "seq": 1000, "megatron": 1, "d": 1,
+        "sequence_parallel": 0,
+    }  # fmt: skip
+    deep = training_memory(inputs(**(base | {"layers": 64} | changed)))
+    flat = training_memory(inputs(**(base | {"layers": 32} | changed)))
+    return (one(deep.activations) - one(flat.activations)) * GIB / 32
+
+
+# Korthikanti et al. 2022, table 2: s·b·h·(10 + 24/t), with sequence parallelism 34/t; here without
+# the masks of the two dropouts outside the core (2 of 34 bytes), and with fused attention, which
+# keeps 4 bytes a head and token.
+def test_activations_are_those_of_korthikanti() -> None:
+    sbh = 1000 * 1024
+    sums = 4 * 8 * 1000
+    assert activations() == pytest.approx(sbh * 32 + sums)
+    assert activations(tp=4) == pytest.approx(sbh * (8 + 24 / 4) + sums / 4)
+    assert activations(tp=4, sequence_parallel=1) == pytest.approx((sbh * 32 + sums) / 4)
+    assert activations(tp=4, sequence_parallel=1, cp=2) == pytest.approx((sbh * 32 + sums) / 8)
+    # Without fused attention 5·a·s bytes more a token; selective recomputation takes them away.
+    assert activations(flash=0) == pytest.approx(sbh * 32 + 5 * 8 * 1000 * 1000)
+    assert activations(flash=0, recompute=1) == pytest.approx(sbh * 32)
+    assert activations(recompute=2) == pytest.approx(2 * sbh)
+    assert activations(recompute=2, tp=4, sequence_parallel=1) == pytest.approx(2 * sbh / 4)
+
+
+def test_a_pipeline_holds_as_many_micro_batches_as_its_schedule() -> None:
+    # First stage of eight, 1F1B: 8 micro-batches of an eighth of the layers. Interleaved in four:
+    # 1 + 7/32 as much [Narayanan et al. 2021]. All 32 before the first backward pass: GPipe.
+    one_layer = activations()
+    held = {"pp": 8, "micro_batches": 32}
+    assert activations(**held) == pytest.approx(one_layer)
+    assert activations(**held, vp=4) == pytest.approx(one_layer * (1 + 7 / 32))
+    assert activations(**held, schedule=1) == pytest.approx(one_layer * 32 / 8)
+    assert activations(pp=8, micro_batches=2) == pytest.approx(one_layer * 2 / 8)
+
+
+def test_lora_keeps_sixteen_bytes_of_an_adapter_and_two_of_a_weight() -> None:
+    m = training_memory(inputs(lora=1, adapter_share=0.01, d=1))
+    assert one(m.weights) * GIB == pytest.approx(7.5e9 * 2)
+    assert one(m.gradients + m.optimizer) * GIB == pytest.approx(0.075e9 * 16)
+
+
+def test_qlora_keeps_half_a_byte_and_its_tables_in_sixteen_bits() -> None:
+    # 4.127 bits a weight [Dettmers et al. 2023]; embedding and head of 1.051 billion in 16 bits.
+    m = plan_memory(LLAMA_8B, TrainingPlan(gpus=1, task="qlora", seq_len=512, stack="other"))
+    tables = 2 * 128_256 * 4096
+    expected = (8.030e9 - tables) * 0.516 + tables * 2
+    assert one(m.weights) * GIB == pytest.approx(expected, rel=1e-3)
+
+
+def test_bf16_alone_keeps_eight_bytes_and_fp32_sixteen() -> None:
+    # Weight, gradient and two moments of 2 bytes each; or of 4.
+    for plan, each in (
+        (TrainingPlan(gpus=1, stack="other", master_weights=False, seq_len=128), 8.0),
+        (TrainingPlan(gpus=1, stack="other", precision="fp32", seq_len=128), 16.0),
+        (TrainingPlan(gpus=1, stack="other", optimizer="adam8bit", seq_len=128), 2 + 4 + 2 + 2.0),
+    ):
+        m = plan_memory(LLAMA_8B, plan)
+        assert one(m.weights + m.gradients + m.optimizer) * GIB == pytest.approx(
+            8.030e9 * each, rel=1e-6
+        ), plan
+
+
+def test_offload_moves_the_optimizer_to_the_host() -> None:
+    here = TrainingPlan(gpus=8, zero_stage=1)
+    away = TrainingPlan(gpus=8, zero_stage=1, cpu_offload=True)
+    assert one(plan_memory(LLAMA_8B, away).optimizer) == 0
+    assert one(plan_memory(LLAMA_8B, here).total) > one(plan_memory(LLAMA_8B, away).total)
+    # Master copy and two moments, 12 bytes, once over all hosts.
+    assert host_memory_gib(LLAMA_8B, away) == pytest.approx(8.030e9 * 12 / GIB)
+    assert host_memory_gib(LLAMA_8B, here) == 0
+
+
+def test_hybrid_sharding_shards_within_a_server_only() -> None:
+    whole = plan_memory(LLAMA_8B, TrainingPlan(gpus=64, zero_stage=3, stack="fsdp"))
+    hybrid = plan_memory(LLAMA_8B, TrainingPlan(gpus=64, zero_stage=3, shard_size=8, stack="fsdp"))
+    assert one(hybrid.optimizer) == pytest.approx(8 * one(whole.optimizer))
+
+
+@pytest.mark.parametrize("name", ["tp", "pp", "cp"])
+def test_memory_never_grows_with_more_sharing(name: str) -> None:
+    totals = []
+    for n in (1, 2, 4, 8):
+        sizes = {"tp": 1, "pp": 1, "cp": 1} | {name: n}
+        plan = TrainingPlan(
+            gpus=32, tp=sizes["tp"], pp=sizes["pp"], cp=sizes["cp"], zero_stage=1, seq_len=32_768,
+            global_batch_seqs=64,
+        )  # fmt: skip
+        totals.append(one(plan_memory(LLAMA_8B, plan).total))
+    if name != "pp":  # a deeper pipeline holds as many activations in all
+        assert totals == sorted(totals, reverse=True)
+    assert totals[-1] < totals[0]
+
+
+def test_the_estimate_has_an_interval_around_the_total() -> None:
+    memory: MemoryBreakdown = plan_memory(LLAMA_8B, TrainingPlan(gpus=8, zero_stage=1))
+    told = memory_estimate(memory, megatron=True)
+    assert told.likely == pytest.approx(one(memory.total))
+    assert told.low < told.likely < told.high
+    wider = memory_estimate(memory, megatron=False)
+    assert wider.high - wider.low > told.high - told.low
