@@ -18,7 +18,7 @@ from engine.estimate.memory import (
     plan_memory,
     training_memory,
 )
-from engine.estimate.plan import TrainingPlan
+from engine.estimate.plan import Recompute, TrainingPlan
 from engine.estimate.shape import ModelShape
 
 LLAMA_8B = ModelShape(
@@ -96,14 +96,15 @@ def test_the_items_add_up_to_the_total_and_measures_nest() -> None:
 
 
 def test_many_plans_at_once_are_each_plan_alone() -> None:
+    kinds: list[tuple[int, int, int, int, int, int, Recompute]] = [
+        (1, 1, 1, 1, 3, 2, "full"), (8, 1, 1, 1, 1, 1, "none"), (2, 4, 2, 1, 1, 1, "selective"),
+        (4, 8, 1, 2, 0, 1, "full"), (1, 1, 1, 4, 3, 4, "selective"),
+    ]  # fmt: skip
     plans = [
         TrainingPlan(gpus=64, tp=tp, pp=pp, vp=vp, cp=cp, zero_stage=zero, micro_batch=mb,
                      global_batch_seqs=512, seq_len=8192, recompute=kept,
                      stack="megatron" if zero < 3 else "fsdp")
-        for tp, pp, vp, cp, zero, mb, kept in [
-            (1, 1, 1, 1, 3, 2, "full"), (8, 1, 1, 1, 1, 1, "none"), (2, 4, 2, 1, 1, 1, "selective"),
-            (4, 8, 1, 2, 0, 1, "full"), (1, 1, 1, 4, 3, 4, "selective"),
-        ]
+        for tp, pp, vp, cp, zero, mb, kept in kinds
     ]  # fmt: skip
     number = {"none": 0.0, "selective": 1.0, "full": 2.0}
 
