@@ -59,6 +59,8 @@ RECOMMENDATION = ("pages/recommendation.py", "Recommendation", ":material/verifi
 COMPARE = ("pages/compare.py", "Compare", ":material/compare_arrows:")
 EVIDENCE = ("pages/evidence.py", "Evidence", ":material/menu_book:")
 PRICES = ("pages/prices.py", "Prices", ":material/sell:")
+ACCURACY = ("pages/accuracy.py", "Accuracy", ":material/target:")
+BACKING = (EVIDENCE, PRICES, ACCURACY)
 # Pages that work out one plan in depth, each with terms of its own.
 PLANS: list[tuple[str, str, str]] = [
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
@@ -67,7 +69,7 @@ PLANS: list[tuple[str, str, str]] = [
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {
     path: title
-    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, *PLANS, EVIDENCE, PRICES]
+    for path, title, *_ in [START, DETAILS, RECOMMENDATION, COMPARE, *PLANS, *BACKING]
     + [(path, title) for _, path, title in QUESTIONS]
 }
 
@@ -338,7 +340,7 @@ def _menu(now: Workload) -> None:
     for path, title, icon in PLANS:
         link(path, title, icon=icon, width="stretch")
     st.caption("What it rests on")
-    for path, title, icon in (EVIDENCE, PRICES):
+    for path, title, icon in BACKING:
         link(path, title, icon=icon, width="stretch")
 
 
