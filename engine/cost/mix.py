@@ -23,13 +23,17 @@ from engine.errors import InputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedPlan:
-    """The best mix and its table. Dollars per hour are those of one machine.
+    """The best mix and its table, beside those of its two pure forms for the same demand.
+
+    Dollars per hour are those of one machine.
 
     committed_idle_usd_per_hour, committed_used_usd_per_hour : c0, and c0 + v
     """
 
     mix: Mix
     flow: CashFlow
+    all_committed: CashFlow
+    all_burst: CashFlow
     committed_idle_usd_per_hour: float
     committed_used_usd_per_hour: float
     burst_usd_per_hour: float
@@ -65,18 +69,20 @@ def mixed_cost(
     price = _mean_total(rented) / (months * HOURS_PER_MONTH)
     mix = _best(demand, idle, running, price)
 
-    lines = _base_lines(base, base_acquisition, mix, demand, peak, months)
-    needed = np.full(months, demand.above(mix.base))
-    needed[: delivery if mix.base else 0] = demand.mean
-    if np.any(needed):
-        lines += tuple(replace(x, schedule=x.schedule * needed) for x in rented.lines)
-    flow = CashFlow(
-        label=f"{mix.base} committed, the rest {burst_acquisition.replace('_', ' ')}",
-        months=months,
-        lines=lines,
-        useful_hours=demand.mean * HOURS_PER_MONTH * months,
-    )
-    return MixedPlan(mix, flow, idle, idle + running, price)
+    def table(committed: int) -> CashFlow:
+        lines = _base_lines(base, base_acquisition, committed, demand, peak, months)
+        needed = np.full(months, demand.above(committed))
+        needed[: delivery if committed else 0] = demand.mean
+        if np.any(needed):
+            lines += tuple(replace(x, schedule=x.schedule * needed) for x in rented.lines)
+        return CashFlow(
+            label=f"{committed} committed, the rest {burst_acquisition.replace('_', ' ')}",
+            months=months,
+            lines=lines,
+            useful_hours=demand.mean * HOURS_PER_MONTH * months,
+        )
+
+    return MixedPlan(mix, table(mix.base), table(peak), table(0), idle, idle + running, price)
 
 
 def _best(demand: Demand, idle: float, running: float, price: float) -> Mix:
@@ -96,16 +102,16 @@ def _best(demand: Demand, idle: float, running: float, price: float) -> Mix:
 def _base_lines(
     base: Rental | Ownership,
     acquisition: Acquisition,
-    mix: Mix,
+    committed: int,
     demand: Demand,
     peak: int,
     months: int,
 ) -> tuple[CashLine, ...]:
-    if mix.base == 0:
+    if committed == 0:
         return ()
-    hours = (demand.mean - demand.above(mix.base)) / mix.base * HOURS_PER_MONTH
-    own = _part(base, mix.base / peak) if isinstance(base, Ownership) else base
-    return monthly_cost(own, acquisition, mix.base, hours, months).lines
+    hours = (demand.mean - demand.above(committed)) / committed * HOURS_PER_MONTH
+    own = _part(base, committed / peak) if isinstance(base, Ownership) else base
+    return monthly_cost(own, acquisition, committed, hours, months).lines
 
 
 def _part(whole: Ownership, part: float) -> Ownership:

@@ -66,6 +66,8 @@ class Way:
 
     refusals : why it can't be had or may not be used; empty when it can
     flow, headline : None where there is no price at all
+    committed_alone, rented_alone : of a mix, what its pure forms cost for the same demand [USD a
+        month]
     """
 
     id: str
@@ -79,6 +81,8 @@ class Way:
     deadline: DeadlineCheck | None = None
     owning: Owning | None = None
     mix: Mix | None = None
+    committed_alone: float = 0.0
+    rented_alone: float = 0.0
 
     @property
     def allowed(self) -> bool:
@@ -134,7 +138,10 @@ class DemandView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostReport:
-    """Everything of the costs page for one hardware."""
+    """Everything of the costs page for one hardware.
+
+    machine_sku : what a quote for one machine to buy is for; `machine_label` in words
+    """
 
     hardware: str
     hardware_label: str
@@ -153,6 +160,10 @@ class CostReport:
     carbon: Carbon
     left_out: tuple[str, ...] = ()
     prices: tuple[PriceRef, ...] = field(default=())
+    machine_sku: str = ""
+    machine_label: str = ""
+    title: str = ""
+    subtitle: str = ""
 
     def way(self, id: str) -> Way:
         """A way by its id, the chosen one when there is none such."""

@@ -22,11 +22,12 @@ from engine.costing.case import Case, case_of, hardware_id
 from engine.costing.model import CostReport, DemandView, Way, Wins
 from engine.costing.ways import discount_rate, mixes, pure_ways
 from engine.costing.wins import wins
-from engine.decide.candidates import ACQUISITIONS
+from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
+from engine.decide.owning import SERVER
 from engine.decide.paying import COMMITTED
 from engine.errors import InputError
-from engine.workload.cost_terms import DemandBy
+from engine.workload.cost_terms import DemandBy, Site
 
 DRAWS = 4096
 SOURCES = {
@@ -65,12 +66,14 @@ def cost_report(
         # Another demand than the plan's is other work: its costs stand apart.
         ways += [w for w in mixed if w.mix is not None and w.mix.is_mix]
     chosen = _chosen(case, ways)
-    allowed = [w for w in ways if w.allowed and w.headline is not None]
+    other = {f"buy_{site.value}" for site in Site if site is not case.terms.site}
+    allowed = [w for w in ways if w.allowed and w.id not in other]
     cheapest = min(allowed, key=_usd, default=None)
     terms = _terms(chosen)
     spec = case.specs.get(terms) or next(iter(case.specs.values()))
     e = case.at_point(spec)
     budget, share = idle(case, chosen)
+    lead = case.lead(e).unit
     moved, note = move(case, chosen, e)
     return CostReport(
         hardware=case.hardware,
@@ -90,7 +93,41 @@ def cost_report(
         carbon=electricity(case, e, terms in COMMITTED),
         left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "left out" in n)),
         prices=_prices(ways),
+        title=_title(chosen, cheapest),
+        subtitle=_subtitle(case, chosen, cheapest),
+        machine_sku=lead.sku if lead.hardware == "gpu" else SERVER,
+        machine_label=f"{owned_gpus(lead)} × {lead.name}" if lead.hardware == "gpu" else "a server",
     )
+
+
+def _title(chosen: Way, cheapest: Way | None) -> str:
+    """What the page says first: the way, and whether it is the cheapest that is allowed."""
+    way = chosen.label
+    if cheapest is None:
+        return f"{way}: no way to pay is allowed"
+    if cheapest.id == chosen.id:
+        return f"{way} is the cheapest way to pay"
+    if not chosen.allowed:
+        return f"{way} is ruled out; {_lower(cheapest.label)} is the cheapest that is not"
+    return f"{way} costs more than {_lower(cheapest.label)}"
+
+
+def _subtitle(case: Case, chosen: Way, cheapest: Way | None) -> str:
+    label = dict(case.choices)[case.hardware]
+    head = f"{label}, over {case.months} months."
+    if cheapest is None or cheapest.id == chosen.id or not chosen.allowed:
+        return head
+    recommended = case.hardware == hardware_id(case.answer.best.id)
+    if recommended and _terms(chosen) == case.answer.best.acquisition:
+        return (
+            f"{head} It is recommended all the same: time, resilience, effort and how long you are "
+            "bound count beside the cost."
+        )
+    return head
+
+
+def _lower(label: str) -> str:
+    return label[0].lower() + label[1:]
 
 
 def _usd(way: Way) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.cost.break_even import BreakEven
+from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
+from engine.cost.migration import MigrationResult
 from engine.costing.model import CostReport, Way
 from engine.estimate.estimate import Estimate
 from engine.report import words
@@ -61,21 +62,79 @@ def periods(months: int, by_year: bool) -> list[str]:
 
 
 def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
-    """Each way with its sums, the cheapest allowed first, barred ways last."""
+    """Each way that has a price with its sums, the cheapest allowed first, barred ways last."""
     return [
         {
-            "Way": way.label,
-            "A month": _money(way.headline.per_month, currency) if way.headline else "–",
-            f"In {report.months} months": currency.money(way.headline.total.likely)
-            if way.headline
-            else "–",
-            "Today's value": currency.money(way.headline.npv.likely) if way.headline else "–",
-            "A useful hour": _maybe(way.headline.per_useful_hour, currency)
-            if way.headline
-            else "–",
+            "Way": way.label + ("" if way.allowed else " (ruled out)"),
+            "A month": _money(way.headline.per_month, currency),
+            f"In {report.months} months": currency.money(way.headline.total.likely),
+            "Today's value": currency.money(way.headline.npv.likely),
+            "Useful hour": _maybe(way.headline.per_useful_hour, currency),
         }
         for way in ordered(report.ways)
+        if way.headline is not None
     ]
+
+
+def mix_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
+    """The best mix for each base beside the pure forms that meet the same demand."""
+    return [
+        {
+            "Mix": way.label,
+            "A month": _money(way.headline.per_month, currency),
+            "Committed alone": currency.money(way.committed_alone),
+            "Rented alone": currency.money(way.rented_alone),
+        }
+        for way in ordered(report.demand.mixes)
+        if way.headline is not None and way.allowed
+    ]
+
+
+def mixes_barred(report: CostReport) -> list[str]:
+    """Why some mixes are left out."""
+    return list(
+        dict.fromkeys(
+            f"{way.label.partition(', ')[2]}: {'; '.join(way.refusals)}"
+            for way in report.demand.mixes
+            if way.refusals
+        )
+    )
+
+
+def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str]]:
+    """The figures of a move with the range of its overrun."""
+
+    def money(span: Range) -> str:
+        return (
+            f"{currency.money(span.likely)} ({currency.money(span.low)} to "
+            f"{currency.money(span.high)})"
+        )
+
+    def month(at: int | None) -> str:
+        return "never" if at is None else f"month {at}"
+
+    work = found.months_of_work
+    rows = [
+        ("Months of work", f"{work.likely:.3g} ({work.low:.3g} to {work.high:.3g})"),
+        ("Engineers", money(found.engineering_usd)),
+        ("Both systems at once", money(found.both_systems_usd)),
+        ("Saved a month in cash", currency.money(found.cash_saved_usd_per_month)),
+        ("Saved a month with the time gained", currency.money(found.saved_usd_per_month)),
+        (
+            "Paid for itself",
+            f"{month(found.payback_month)} ({month(found.payback_early)} to "
+            f"{month(found.payback_late)})",
+        ),
+    ]
+    if found.speedup != 1:
+        rows.insert(0, ("A run is faster by", f"{found.speedup:.3g} times"))
+    return rows
+
+
+def to_hundred(shares: Sequence[float]) -> tuple[float, ...]:
+    """The shares brought to a sum of 100; none at all stay as they are usual."""
+    total = sum(shares)
+    return tuple(100 * share / total for share in shares) if total > 0 else ()
 
 
 def ordered(ways: Sequence[Way]) -> list[Way]:

@@ -33,7 +33,7 @@ from engine.workload.cost_terms import Site
 from engine.workload.workload import LLM_TRAINING
 
 HOURS_PER_DAY = 24.0
-SITES = {Site.colocation: "in colocation", Site.own_room: "in a room of your own"}
+SITES = {Site.colocation: "into colocation", Site.own_room: "for a room of your own"}
 RENTED: tuple[Acquisition, ...] = (
     "on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y",
 )  # fmt: skip
@@ -79,7 +79,7 @@ def _rented(case: Case, terms: Acquisition) -> Way:
 
 
 def _bought(case: Case, site: Site) -> Way:
-    id, label = f"buy_{site.value}", f"Bought, {SITES[site]}"
+    id, label = f"buy_{site.value}", f"Bought {SITES[site]}"
     found = case.standing_in(site)
     if found is None:
         return Way(id, label, "buy", None, None, refusals=(_not_sold(case),))
@@ -229,6 +229,11 @@ def _mix(
         lines=(*planned.flow.lines, *(first_row(x) for x in (*others, *e.fees))),
         useful_hours=demand.mean / demand.peak * HOURS_PER_MONTH * case.months,
     )
+    rest = sum(float(np.asarray(first_row(x).total)) for x in (*others, *e.fees))
+
+    def alone(pure: CashFlow) -> float:
+        return (float(np.asarray(pure.total)) + rest) / case.months
+
     parts = [*([base] if mix.base else []), *([rented] if mix.bursts or not mix.base else [])]
     label = f"{mix.base} {ACQUISITION_LABELS[terms]}, the rest {ACQUISITION_LABELS[burst]}"
     note = (
@@ -245,6 +250,8 @@ def _mix(
         tuple(dict.fromkeys(r for part in parts for r in part.refusals)),
         (note,),
         mix=mix,
+        committed_alone=alone(planned.all_committed),
+        rented_alone=alone(planned.all_burst),
     )
 
 

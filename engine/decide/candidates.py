@@ -18,7 +18,13 @@ from engine.assessment import Acquisition, Placement, PriceRef
 from engine.catalogue import Accelerator, Catalogue, CpuServer, Offer
 from engine.cost.checks import LONGEST_HORIZON_MONTHS
 from engine.cost.cloud import commit_months
-from engine.decide.owning import PLANNED_USE, Owner, gpu_owner, server_owner
+from engine.decide.owning import (
+    PLANNED_USE,
+    Owner,
+    gpu_owner,
+    gpus_per_machine,
+    server_owner,
+)
 from engine.decide.priors import likely
 from engine.estimate.jobs import Stage
 from engine.workload.answers import Location
@@ -113,6 +119,15 @@ class Spec:
         if self.cpu is not None:
             parts.append(self.cpu.sku.lower().replace(" ", "-"))
         return "/".join([*parts, self.acquisition])
+
+
+def owned_gpus(unit: Unit) -> int:
+    """GPUs in one machine of this hardware when it is bought."""
+    price = unit.prices.get("buy")
+    if price is not None and price.owner is not None:
+        return int(price.owner.units_per_machine)
+    assert unit.accelerator is not None
+    return gpus_per_machine(unit.accelerator)
 
 
 def price_ref(offer: Offer, today: date) -> PriceRef:

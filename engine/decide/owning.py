@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.catalogue import Catalogue, Parameter
+from engine.catalogue import Accelerator, Catalogue, Parameter
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.monthly import monthly_cost
 from engine.cost.own import Ownership
@@ -272,13 +272,25 @@ def gpu_owner(
 
     usd_per_gpu_hour : on-demand rent of one GPU, paid until the machines are delivered
     """
-    watts = catalogue.accelerators[sku].tdp_w or 350.0
+    accelerator = catalogue.accelerators[sku]
+    watts = accelerator.tdp_w or 350.0
     try:
         machine = machine_for(sku, CARDS_PER_SERVER, watts)
     except InputError:
-        return None
+        if terms.machine_sku != sku or not terms.machine_usd:
+            return None
+        # No price in the table: the quote alone makes it a machine that can be bought.
+        gpus = gpus_per_machine(accelerator)
+        kw = machine_for(None).kw
+        assert isinstance(kw, float)
+        machine = Machine((), kw + gpus * watts / 1000, "res-h100", gpus)
     rent = usd_per_gpu_hour * max(machine.gpus, 1)
     return Owner(catalogue, machine, months, location, rent, terms, sku)
+
+
+def gpus_per_machine(accelerator: Accelerator) -> int:
+    """GPUs in a machine that is bought, where the purchase table has none of its kind."""
+    return max(accelerator.max_per_node, 1)
 
 
 def server_owner(

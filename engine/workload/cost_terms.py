@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from enum import StrEnum
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from engine.workload.terms import Number, Terms, term
 from engine.workload.workload import HOURS_PER_MONTH
@@ -144,6 +144,11 @@ class CostTerms(Terms):
         0.0, "What an hour of waiting less is worth", "worth", unit="USD/h", ge=0, le=1e7,
         allow_inf_nan=False,
     )  # fmt: skip
+
+    @field_validator("currency", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _together(self) -> CostTerms:

@@ -15,14 +15,16 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from engine.assess import assess
 from engine.assessment import Assessment
+from engine.costing.model import CostReport
+from engine.costing.report import cost_report
 from engine.errors import ClusterFitError, InputError
+from engine.report.currency import Currency, currency_of
 from engine.report.link import (
     decode,
     decode_query,
@@ -63,6 +65,7 @@ ACCURACY = ("pages/accuracy.py", "Accuracy", ":material/target:")
 BACKING = (EVIDENCE, PRICES, ACCURACY)
 # Pages that work out one plan in depth, each with terms of its own.
 PLANS: list[tuple[str, str, str]] = [
+    ("pages/costs.py", "Costs", ":material/payments:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]
 # The way through the app, for the links to the previous and the next page.
@@ -189,6 +192,12 @@ def change_terms(of: str, **fields: Any) -> None:
     st.session_state["refused"] = {**refused, **new}
 
 
+def refuse_term(of: str, name: str, value: Any, message: str) -> None:
+    """Keep what was typed for a term that can't even be read, with the reason."""
+    refused = dict(st.session_state.get("refused", {}))
+    st.session_state["refused"] = {**refused, f"{of}.{name}": (value, message)}
+
+
 def complaint(name: str, of: str = "") -> str:
     """The engine's message on what was typed last into a field, or a term `of` a page."""
     key = f"{of}.{name}" if of else name
@@ -254,10 +263,35 @@ def page_of(name: str) -> str:
     return PRICES[0] if name == "quotes" else DETAILS[0]
 
 
-def share_address(of: Workload) -> str:
-    """The address that opens this very recommendation on another machine."""
+def share_address(of: Workload, page: str = "recommendation") -> str:
+    """The address that opens this very page on another machine."""
     base = str(st.context.url or "").rsplit("/", 1)[0]
-    return share_link(of, f"{base}/{Path(RECOMMENDATION[0]).stem}", settings=settings())
+    return share_link(of, f"{base}/{page}", settings=settings())
+
+
+def currency() -> Currency:
+    """The currency in which money is shown."""
+    return currency_of(settings().costs)
+
+
+def costs(of: Workload) -> CostReport:
+    """The engine's costs of a workload under this session's terms."""
+    return _costs(of.model_dump_json(), settings().model_dump_json(), date.today().isoformat())
+
+
+@st.cache_resource(max_entries=64, show_spinner="Working out every way to pay…")
+def _costs(body: str, under: str, today: str) -> CostReport:
+    answer = _assess(body, under, today)
+    try:
+        return cost_report(answer)
+    except ClusterFitError:
+        raise
+    except (ValueError, ArithmeticError):
+        LOG.exception("no costs for %s under %s", body, under)
+        raise InputError(
+            "the costs of this plan could not be worked out",
+            right="look for a term that is far too small or too large",
+        ) from None
 
 
 def assessment(of: Workload, under: Settings | None = None) -> Assessment:

@@ -29,7 +29,8 @@ def key_of(of: str, name: str) -> str:
 def label_of(terms: Terms, name: str) -> str:
     """Title of a term with its unit."""
     unit = terms.unit(name)
-    return f"{terms.title(name)} · {unit}" if unit else terms.title(name)
+    title = terms.title(name)
+    return f"{title} · {unit}" if unit and unit.lower() not in title.lower() else title
 
 
 def term(
@@ -61,6 +62,7 @@ def term(
     elif widget == "slider":
         st.slider(label, key=key, **common)
     elif kind is int:
+        common.setdefault("placeholder", "usual")
         st.number_input(label, value=None, step=1, key=key, format="%d", **common)
     elif kind is float:
         common.setdefault("placeholder", "usual")

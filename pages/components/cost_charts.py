@@ -1,0 +1,253 @@
+"""The pictures of the costs page; the message of each is its title on the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from engine.costing.model import CostReport, DemandView, Way
+from engine.report.currency import Currency
+from pages.components import layers as vl
+from pages.components.charts import show
+from pages.components.layers import Layer, ink, spread
+
+HEIGHT = 300
+# Ways keep their colours, those of the theme's order, on every picture of the page.
+WAYS = [
+    "on demand",
+    "spot",
+    "by the month",
+    "reserved for 1 year",
+    "reserved for 3 years",
+    "owning",
+]
+DASHES = {
+    "on demand": [1, 0],
+    "spot": [2, 3],
+    "by the month": [6, 3],
+    "reserved for 1 year": [1, 0],
+    "reserved for 3 years": [8, 3],
+    "owning": [1, 0],
+}
+
+
+def ranges(ways: Sequence[Way], currency: Currency) -> None:
+    """Cost a month of each way: bar for the 80% interval, tick for the likely value."""
+    rows = [
+        {
+            "way": way.label,
+            "low": currency.of(way.headline.per_month.low),
+            "likely": currency.of(way.headline.per_month.likely),
+            "high": currency.of(way.headline.per_month.high),
+            "text": f"{currency.money(way.headline.per_month.likely)} · {way.label}"
+            + ("" if way.allowed else " · ruled out"),
+            "allowed": way.allowed,
+        }
+        for way in ways
+        if way.headline is not None
+    ]
+    colour = {
+        "condition": {"test": "datum.allowed", "value": "#446bb3"},
+        "value": "#8a93a1",
+    }
+    y = {"field": "way", "type": "nominal", "sort": None, "axis": None}
+    x = {
+        "field": "low",
+        "type": "quantitative",
+        "title": f"{currency.code} a month",
+        "axis": {"labelExpr": _ticks(currency), "tickCount": 5, "grid": False, "domain": False},
+        "scale": {"zero": True},
+    }
+    tips = [
+        {"field": "way", "title": "Way"},
+        *(
+            {"field": f, "type": "quantitative", "title": f.capitalize(), "format": ",.0f"}
+            for f in ("low", "likely", "high")
+        ),
+    ]
+    spec: Layer = {
+        "data": {"values": rows},
+        "height": {"step": 50},
+        "encoding": {"y": y, "tooltip": tips},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": 8, "opacity": 0.45, "cornerRadius": 4,
+                         "yOffset": 10},
+                "encoding": {"x": x, "x2": {"field": "high"}, "color": colour},
+            },
+            {
+                "mark": {"type": "tick", "thickness": 4, "size": 18, "yOffset": 10},
+                "encoding": {"x": {**x, "field": "likely"}, "color": colour},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dy": -10, "fontSize": 13, "color": ink(),
+                         "limit": {"expr": "width"}},
+                "encoding": {"x": {"value": 0}, "text": {"field": "text"}},
+            },
+        ],
+    }  # fmt: skip
+    told = "; ".join(
+        f"{w.label} {currency.interval(w.headline.per_month)}" for w in ways if w.headline
+    )
+    show(spec, f"Cost a month with the range that holds in 8 of 10 cases: {told}")
+
+
+def utilization(report: CostReport, currency: Currency) -> None:
+    """Cost of a useful hour against utilization, the articles' marks and the plan's own use."""
+    wins = report.wins
+    last = {c.label: currency.of(c.usd[-1]) for c in wins.curves}
+    if not last:
+        return
+    low, high = min(last.values()) * 0.6, max(last.values()) * 8
+    x = vl.axis("x", "Share of the hours used, %", scale={"domain": [0, 100]},
+                axis={"grid": False, "tickCount": 5})  # fmt: skip
+    steps = [m * 10**e for e in range(-3, 7) for m in (1, 2, 5)]
+    y = vl.axis("y", None, scale={"type": "log", "domain": [low, high], "nice": False},
+                axis={"values": [v for v in steps if low <= v <= high], "grid": False,
+                      "labelExpr": _ticks(currency)})  # fmt: skip
+    at = {"x": x, "y": y}
+    shares = [
+        (m.value * 100, f"{m.value:.0%}")
+        for m in wins.marks
+        if m.id in ("mark_share_rent", "mark_share_on_premises", "mark_share_build")
+    ]
+    # The articles' marks stand low; the words of all three are in the caption.
+    layers: list[Layer] = vl.marks(shares, x, 101, low=True)
+    heights = [1 - math.log(max(v, low) / low) / math.log(high / low) for v in last.values()]
+    for curve, height in zip(wins.curves, spread(heights, 0.06), strict=True):
+        points = [
+            (u * 100, currency.of(usd))
+            for u, usd in zip(curve.shares, curve.usd, strict=True)
+            if 0 < currency.of(usd) <= high
+        ]
+        layers += [
+            {
+                "data": {"values": vl.rows(points, way=curve.label)},
+                "mark": {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES[curve.label]},
+                "encoding": {**at, **_way_colour()},
+            },
+            vl.at_height(100, curve.label, f"height * {height:.3f}", x, align="left", dx=6),
+        ]
+    rent = next((c for c in wins.curves if c.label == "on demand"), None)
+    if rent is not None:
+        reached = sorted(
+            (p.value * 100, _at(rent.shares, rent.usd, p.value, currency))
+            for _, p in wins.utilization
+            if p.value is not None and p.value > 0
+        )
+        layers.append(vl.dot(reached, at, color=ink()))
+        layers += [
+            vl.word(v, usd, f"{v:.0f}%", at, align="center", dy=-12 if i % 2 else 14)
+            for i, (v, usd) in enumerate(reached)
+        ]
+    use = wins.used_share
+    side = {"align": "right", "dx": -5} if use > 0.6 else {"align": "left", "dx": 5}
+    layers += [
+        {
+            "data": {"values": [{"x": use * 100}]},
+            "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
+            "encoding": {"x": x},
+        },
+        vl.at_height(use * 100, f"this plan: {use:.0%}", "8", x, fontSize=13, fontWeight="bold",
+                     **side),
+    ]  # fmt: skip
+    text = f"Cost of a useful hour against the share of hours used. This plan uses {use:.0%}. " + (
+        "; ".join(point.text for _, point in wins.utilization)
+    )
+    vl.draw(
+        {"height": HEIGHT, "layer": layers}, text, f"{currency.code} for a useful hour of one",
+    )  # fmt: skip
+
+
+def demand(view: DemandView) -> None:
+    """Machines needed by the share of the hours, the busiest first, over those committed."""
+    base = view.best.mix.base if view.best is not None and view.best.mix is not None else 0
+    rows = [
+        {"x": h * 100, "y": m, "base": min(m, base)}
+        for h, m in zip(view.hours, view.machines, strict=True)
+    ]
+    x = vl.axis("x", "Share of the hours, the busiest first, %", scale={"domain": [0, 100]},
+                axis={"grid": False, "tickCount": 5})  # fmt: skip
+    y = vl.axis("y", None, scale={"zero": True}, axis={"tickCount": 4, "grid": False})
+    layers: list[Layer] = [
+        {
+            "data": {"values": rows},
+            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.35},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.55},
+            "encoding": {"x": x, "y": {**y, "field": "base"}},
+        },
+    ]
+    if base:
+        layers += [
+            {
+                "data": {"values": [{"y": base}]},
+                "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 4], "color": ink()},
+                "encoding": {"y": y},
+            },
+            vl.word(100, base, f"{base} committed", {"x": x, "y": y}, align="right", dy=-8),
+        ]
+    vl.draw(
+        {"height": 220, "layer": layers}, f"Demand against what is committed. {view.statement}",
+        "Machines needed; what lies above the dashed line is rented by the hour",
+    )  # fmt: skip
+
+
+def cumulative(ways: Sequence[Way], currency: Currency) -> None:
+    """Money paid until the end of each month, by way."""
+    shown = [w for w in ways if w.flow is not None and w.mix is None][:5]
+    if not shown:
+        return
+    x = vl.axis("x", "Month", axis={"grid": False, "tickMinStep": 1, "format": "d"})
+    y = vl.axis("y", None, axis={"tickCount": 5, "grid": False, "labelExpr": _ticks(currency)})
+    ends = [currency.of(float(w.flow.cumulative[-1])) for w in shown if w.flow is not None]
+    top = max(max(ends), 1e-9)
+    peaks = max(currency.of(float(w.flow.cumulative.max())) for w in shown if w.flow is not None)
+    heights = spread([1 - max(e, 0) / max(top, peaks) for e in ends], 0.07)
+    layers: list[Layer] = []
+    for way, height in zip(shown, heights, strict=True):
+        assert way.flow is not None
+        points = [(0.0, 0.0)] + [
+            (month + 1, currency.of(float(usd))) for month, usd in enumerate(way.flow.cumulative)
+        ]
+        label = _curve_of(way)
+        layers += [
+            {
+                "data": {"values": vl.rows(points, way=label)},
+                "mark": {"type": "line", "strokeWidth": 2.5,
+                         "strokeDash": DASHES.get(label, [3, 2])},
+                "encoding": {"x": x, "y": y, **_way_colour()},
+            },
+            vl.at_height(points[-1][0], way.label, f"height * {height:.3f}", x, align="left", dx=6),
+        ]  # fmt: skip
+    vl.draw(
+        {"height": HEIGHT, "layer": layers},
+        "Money paid until the end of each month: "
+        + "; ".join(f"{w.label} {currency.money(float(w.flow.total))}" for w in shown if w.flow),
+        f"{currency.code} paid until then",
+    )
+
+
+def _curve_of(way: Way) -> str:
+    return "owning" if way.acquisition == "buy" else way.label[0].lower() + way.label[1:]
+
+
+def _way_colour() -> dict[str, Any]:
+    scale = {"domain": WAYS}
+    return {"color": {"field": "way", "type": "nominal", "scale": scale, "legend": None}}
+
+
+def _at(shares: Sequence[float], usd: Sequence[float], share: float, currency: Currency) -> float:
+    """The height of a curve at the nearest share that is drawn."""
+    nearest = min(range(len(shares)), key=lambda i: abs(shares[i] - share))
+    return currency.of(usd[nearest])
+
+
+def _ticks(currency: Currency) -> str:
+    """An expression for the labels of a money axis."""
+    sign = currency.sign.replace("'", "")
+    return f"datum.value ? '{sign}' + format(datum.value, '~s') : '{sign}0'"
