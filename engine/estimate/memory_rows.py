@@ -141,14 +141,17 @@ def _inputs(row: Mapping[str, str]) -> MemoryInputs:
         share = shape.embedding_params / shape.total_params
         inputs.weight_bytes = QUANTIZED * (1 - share) + 2 * share
     if not row.get("sequence_parallel"):
-        inputs.sequence_parallel = None if plan.tp > 1 and plan.recompute == "full" else 1.0
+        old = plan.stack == "megatron" and plan.tp > 1 and plan.recompute == "full"
+        inputs.sequence_parallel = None if old else 1.0
     if plan.stack == "deepspeed" or _before_sequence_parallelism(row):
         inputs.sequence_parallel = 0.0
     if _is(row, "torchtune"):
         return _torchtune(row, inputs, plan)
     if plan.stack != "megatron":
         told = _text(row, "notes", "activation_recompute", "group", "framework")
-        inputs.eager = float(not FUSED_KERNELS.search(told))
+        # torchtitan's products in 8 bits are compiled ones.
+        compiled = FUSED_KERNELS.search(told) or (_is(row, "torchtitan") and inputs.eight_bits)
+        inputs.eager = float(not compiled)
         if FUSED_LOSS.search(told):
             inputs.logit_bytes = calibration().logit_bytes_fused
     again = _text(row, "activation_recompute")

@@ -52,6 +52,7 @@ class Calibration:
     logit_bytes_megatron: float
     logit_bytes_eager: float
     logit_bytes_compiled: float
+    logit_bytes_parallel: float
     logit_bytes_fused: float
     logit_bytes_chunked: float
     transient_share: float
@@ -430,6 +431,7 @@ def _logits(m: MemoryInputs, place: str) -> Array:
     """Bytes of the logits and what their loss keeps, on the stage that has them."""
     c = calibration()
     native = np.where(_eager(m), c.logit_bytes_eager, c.logit_bytes_compiled)
+    native = np.where(np.asarray(m.tp) > 1, c.logit_bytes_parallel, native)
     usual = np.where(np.asarray(m.megatron) > 0, c.logit_bytes_megatron, native)
     each = usual if m.logit_bytes is None else m.logit_bytes
     here = 1.0 if place == LAST else np.where(np.asarray(m.pp) > 1, 0.0, 1.0)
