@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from engine.explain import reliability
 from engine.workload.reliability_terms import Spot
 from pages.components import labels, reliability_charts, reliability_parts, shell
 from pages.components.term_fields import term
@@ -18,12 +17,12 @@ with shell.page(TITLE, ":material/health_and_safety:"):
     try:
         answer = shell.assessment(shell.workload())
         terms = shell.terms(OF)
-        found = reliability.reliability(answer, terms)
+        everything = reliability_parts.shown(answer, terms)
     except ClusterFitError as error:
         st.error(labels.plain(error), icon=":material/error:")
         reliability_parts.fleet_choice(OF)
         st.stop()
-    plan = found.plan
+    found, plan = everything.figures, everything.figures.plan
     st.markdown(f"**{labels.plain(found.sentence)}**")
     reliability_parts.figures(found)
     for note in found.notes:
@@ -34,12 +33,12 @@ with shell.page(TITLE, ":material/health_and_safety:"):
     else:
         by_size, by_interval = st.columns(2, gap="large")
         with by_size:
-            curve = reliability.size_curve(answer, terms)
+            curve = everything.sizes
             st.subheader(labels.plain(curve.title), anchor=False)
             reliability_charts.size(curve, plan.unit)
             st.caption(labels.plain(curve.message))
         with by_interval:
-            saving = reliability.interval_curve(answer, terms)
+            saving = everything.intervals
             st.subheader(labels.plain(saving.title), anchor=False)
             reliability_charts.interval(saving)
             st.caption(labels.plain(saving.message))

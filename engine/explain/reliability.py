@@ -15,11 +15,9 @@ import numpy as np
 from engine.assessment import Assessment
 from engine.cost.parameters import value
 from engine.decide.findings import count, duration, money
-from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.failure_rates import Fleet, fleets, reliability_parameters
 from engine.estimate.reliability import (
-    Array,
     Real,
     alarm_threshold,
     availability_k_of_n,
@@ -49,11 +47,7 @@ from engine.explain.run_conditions import (
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 
-Points = tuple[tuple[float, float], ...]
-Bands = tuple[tuple[float, float, float], ...]
-
-SIZES = (1, 131_072)  # of the clusters in the picture, in devices
-LONGEST_TRIED = 24.0  # hours between checkpoints in the picture, at least
+GPUS_PER_MACHINE = 8  # of the published fleets
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +105,6 @@ class Reliability:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SizeCurve:
-    """Useful share of the time against the size of the cluster, with the range and the fleets.
-
-    band : size, low and high share in percent; points : the likely one
-    best : with the spares that pay, or without interruptions where the plan is on spot
-    own : the run of the page; published : size, share in percent, name, bound, source
-    """
-
-    points: Points
-    band: Bands
-    best: Points
-    own: tuple[float, float]
-    published: tuple[tuple[float, float, str, str, str], ...]
-    title: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalCurve:
-    """Useful share of the time against the interval of checkpoints, in minutes and percent."""
-
-    points: Points
-    band: Bands
-    marks: tuple[tuple[float, str], ...]
-    title: str
-    message: str
-
-
 def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
     """What failures do to the run of a recommendation, with ranges and sources.
 
@@ -187,87 +152,15 @@ def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
     return replace(result, sentence=_sentence(result))
 
 
-# --- pictures
-
-
-def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
-    """Goodput against the size of the cluster, this run marked and published runs beside it."""
-    plan = run_plan(answer, terms)
-    found = known(plan, terms)
-    z = draws(found)
-    machines = np.unique(np.round(np.geomspace(*SIZES, 35) / plan.per_machine).clip(1))
-    own_run, own_draws = conditions(plan, terms, found), conditions(plan, terms, found, z)
-    points, band, best = [], [], []
-    for n in machines:
-        devices = float(n * plan.per_machine)
-        spares = _scaled(own_run.spares, n, plan.machines)
-        likely = replace(own_run, devices=devices, spares=spares)
-        drawn = replace(own_draws, devices=devices, spares=spares)
-        low, high = np.quantile(np.asarray(outcome(drawn).useful), [0.1, 0.9]) * 100
-        at = float(outcome(likely).useful) * 100
-        points.append((devices, at))
-        band.append((devices, min(float(low), at), max(float(high), at)))
-        if plan.spot:
-            guarded = replace(likely, reclaims=0.0, requeue=0.0)
-        else:
-            guarded = replace(likely, spares=best_spares(likely))
-        best.append((devices, float(outcome(guarded).useful) * 100))
-    own = float(outcome(own_run).useful) * 100
-    big = next((d for d, share in points if share < 90), None)
-    title = f"{count(plan.devices, plan.unit)}: {own:.3g}% of the paid time is useful"
-    reach = f"It falls below 90% from about {_round(big):,} {plan.unit}s on. " if big else ""
-    cause, dashed = (
-        ("the rate of spot interruptions, which nobody publishes by the hour",
-         "is without spot interruptions")
-        if plan.spot else
-        ("the rate of failures, which differs sixfold between published fleets",
-         "has as many spare machines as pay for themselves")
-    )  # fmt: skip
-    return SizeCurve(
-        tuple(points), tuple(band), tuple(best), (float(plan.devices), own), _published(), title,
-        f"{reach}The band holds in 8 of 10 cases: most of it is {cause}. The dashed line {dashed}.",
-    )  # fmt: skip
-
-
-def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve:
-    """Goodput against the interval of checkpoints, with the best one and the articles'."""
-    plan = run_plan(answer, terms)
-    found = known(plan, terms)
-    likely, drawn = conditions(plan, terms, found), conditions(plan, terms, found, draws(found))
-    best = float(outcome(likely).best_interval)
-    # Wide enough for both articles' marks and for what the user has set.
-    wide = max(best * 6, LONGEST_TRIED, (terms.interval_min or 0) / 60 * 1.5)
-    at = np.geomspace(min(best / 20, 0.1), wide, 60)
-    share = np.asarray(outcome(replace(likely, interval=at)).useful) * 100
-    spread = [np.asarray(outcome(replace(drawn, interval=float(t))).useful) * 100 for t in at]
-    ends = np.quantile(np.array(spread), [0.1, 0.9], axis=1)
-    marks = [(best * 60, "best"), (15.0, "003: 15 min"), (360.0, "000: 6 h")]
-    if terms.interval_min is not None:
-        marks.append((terms.interval_min, "yours"))
-    kept = {h: float(outcome(replace(likely, interval=h)).useful) for h in (best, 0.25, 6.0)}
-    return IntervalCurve(
-        tuple((float(t) * 60, float(s)) for t, s in zip(at, share, strict=True)),
-        tuple(
-            (float(t) * 60, float(a), float(b)) for t, a, b in zip(at, *ends, strict=True)
-        ),
-        tuple(marks),
-        f"Save every {duration(best)}",
-        f"That keeps {kept[best]:.2%} of the time; every 15 minutes {kept[0.25]:.2%}, every 6 "
-        f"hours {kept[6.0]:.2%}. The curve is flat near its top: half or double the best interval "
-        "costs little, ten times too long costs much.",
-    )  # fmt: skip
-
-
 def published_fleets() -> tuple[Fleet, ...]:
     """Published fleets with a rate, those that fail least first."""
     return tuple(sorted((f for f in fleets().values() if f.rate), key=lambda f: f.rate or 0.0))
 
 
-def rates(mtbf: Known, plan: RunPlan) -> tuple[float, float, float]:
+def rates(mtbf: Known) -> tuple[float, float, float]:
     """Failures per 1,000 machine-days (low, likely, high) of device-hours between failures."""
-    hours = plan.per_machine * HOURS_PER_DAY * 1000
-    eight = 8 / plan.per_machine  # published fleets have eight GPUs a machine
-    return hours / mtbf.high * eight, hours / mtbf.likely * eight, hours / mtbf.low * eight
+    hours = GPUS_PER_MACHINE * HOURS_PER_DAY * 1000
+    return hours / mtbf.high, hours / mtbf.likely, hours / mtbf.low
 
 
 def checkpoint_size(plan: RunPlan) -> tuple[float, float] | None:
@@ -320,25 +213,6 @@ def _bill(plan: RunPlan, result: RunOutcome) -> RunBill:
 def _estimate(at: float, over: Real, unit: str, sources: tuple[str, ...]) -> Estimate:
     low, high = np.quantile(np.atleast_1d(np.asarray(over, float)), [0.1, 0.9])
     return Estimate(min(float(low), at), at, max(float(high), at), unit, sources)
-
-
-def _scaled(spares: int, machines: float, own: int) -> int:
-    """Spare machines of a cluster of another size: the same share of it."""
-    return round(spares * machines / own)
-
-
-def _round(n: float) -> int:
-    """Two significant digits."""
-    digits = 1 - int(np.floor(np.log10(n)))
-    return int(round(n, min(digits, 0)))
-
-
-def _published() -> tuple[tuple[float, float, str, str, str], ...]:
-    return tuple(
-        (f.devices, f.useful_share * 100, f.name, f.useful_bound, f.provenance.source)
-        for f in fleets().values()
-        if f.devices and f.useful_share
-    )
 
 
 def _sentence(r: Reliability) -> str:
@@ -482,11 +356,3 @@ def _validation(run: RunConditions) -> str:
         f"Without it {without:.1%} is useful, with it {checked:.1%}: {verdict}, at the rate of "
         "silent errors that Llama 3 had."
     )
-
-
-__all__ = [
-    "HOURS_PER_DAY", "Array", "Choice", "InputError", "IntervalCurve", "Known", "Loss",
-    "Reliability", "RunPlan", "Saying", "SizeCurve", "Spare", "checkpoint_size", "interval_curve",
-    "known", "published_fleets", "rates", "reliability", "run_plan", "service_spares", "size_curve",
-    "spot_break_even",
-]  # fmt: skip

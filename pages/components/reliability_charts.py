@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.estimate.failure_rates import Fleet
-from engine.explain.reliability import IntervalCurve, Loss, SizeCurve
+from engine.explain.reliability import Loss
+from engine.explain.reliability_curves import IntervalCurve, SizeCurve
 from pages.components import labels
 from pages.components.charts import show
 from pages.components.layers import ink

@@ -6,13 +6,29 @@ import streamlit as st
 
 from engine.assessment import Assessment
 from engine.explain import reliability
-from engine.explain.reliability import Reliability, RunPlan
+from engine.explain.reliability import Reliability
+from engine.explain.reliability_curves import Shown
+from engine.explain.reliability_curves import shown as work_out
+from engine.explain.run_conditions import RunPlan, known
 from engine.workload.reliability_terms import ReliabilityTerms
 from pages.components import labels, reliability_charts, shell
 from pages.components.labels import plain
 from pages.components.term_fields import complain, copy, key_of
 
 ANY = ""
+
+
+def shown(answer: Assessment, terms: ReliabilityTerms) -> Shown:
+    """Figures and curves of the run, worked out once for each workload, its terms and the day."""
+    key = (answer.workload.model_dump_json(), shell.settings().model_dump_json(),
+           answer.today.isoformat())  # fmt: skip
+    return _shown(key, answer, terms)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _shown(key: tuple[str, ...], _answer: Assessment, _terms: ReliabilityTerms) -> Shown:
+    # Frozen through and through, so all sessions may share one object.
+    return work_out(_answer, _terms)
 
 
 def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
@@ -130,7 +146,7 @@ def service(plan: RunPlan, answer: Assessment, terms: ReliabilityTerms) -> None:
             "Away a year": plain(labels.duration(s.hours_away_a_year)),
             "Cost a month": plain(labels.money(s.usd_per_month)),
         }
-        for s in reliability.service_spares(plan, reliability.known(plan, terms))
+        for s in reliability.service_spares(plan, known(plan, terms))
     ]
     st.table(rows, hide_index=True)
     st.caption(
@@ -179,9 +195,7 @@ def backing(found: Reliability) -> None:
     if found.plan.unit == "GPU":
         st.subheader("How often machines of published fleets failed", anchor=False)
         mtbf = known["device_mtbf"]
-        reliability_charts.fleets(
-            reliability.published_fleets(), reliability.rates(mtbf, found.plan)
-        )
+        reliability_charts.fleets(reliability.published_fleets(), reliability.rates(mtbf))
         st.caption(
             plain(
                 "The line and the shade are what is used here. Sources stand behind the dots. "

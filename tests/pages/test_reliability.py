@@ -10,15 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine.assess import assess
 from engine.errors import InputError
-from engine.explain.reliability import (
-    interval_curve,
-    reliability,
-    run_plan,
-    service_spares,
-    size_curve,
-    spot_break_even,
-)
-from engine.explain.run_conditions import known
+from engine.explain.reliability import reliability, service_spares, spot_break_even
+from engine.explain.reliability_curves import interval_curve, size_curve
+from engine.explain.run_conditions import known, run_plan
 from engine.report.link import decode_settings, encode
 from engine.workload.answers import Kind
 from engine.workload.reliability_terms import ReliabilityTerms, Spot
