@@ -125,7 +125,7 @@ def test_another_currency_stands_beside_the_dollars_with_its_rate_and_day() -> N
     lines = read(report, answer)
     for row in of(lines, "Cash flow"):
         assert float(row["total EUR"]) == pytest.approx(float(row["total USD"]) * 0.925)
-    own = of(lines, "Headline", "Bought, in colocation")
+    own = of(lines, "Headline", report.way("buy_colocation").label)
     usd, eur = (x for x in own if x["item"] == "Net present value")
     assert (usd["unit"], eur["unit"]) == ("USD", "EUR")
     for column in ("low", "likely", "high"):
