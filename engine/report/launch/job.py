@@ -1,0 +1,239 @@
+"""From a plan and an ask to the numbers of a run: which code trains it, batch, steps, rates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from engine.errors import InputError
+from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape import ModelShape
+from engine.report.launch.ask import LaunchAsk
+from engine.report.launch.tables import Gpu, gpu_of, setting, whole
+
+Trainer = Literal["fsdp2", "deepspeed", "megatron"]
+MODEL_FOLDER = "model"
+BLOCK = 256  # elements; tensor ranks and matrix units get equal whole parts of a width
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that the kit's files are written from; sequences, steps, minutes and rates.
+
+    trainer : whose code runs the plan, and why in `because`
+    accumulation : micro-batches of a step on each data-parallel rank
+    global_batch : sequences of a step as they come out, micro-batch x accumulation x ranks
+    shape : the ask's, its widths rounded where they came from a size alone
+    shard : ranks that share one copy of the sharded states
+    model : what the training script loads: an id, a folder, or the kit's own configuration
+    """
+
+    plan: TrainingPlan
+    ask: LaunchAsk
+    shape: ModelShape
+    gpu: Gpu
+    trainer: Trainer
+    because: str
+    accumulation: int
+    global_batch: int
+    shard: int
+    total_steps: int
+    warmup_steps: int
+    learning_rate: float
+    model: str
+    model_config: dict[str, Any]
+
+    @property
+    def tokenizer(self) -> str:
+        """Where the tokenizer comes from; the kit's own configuration brings none."""
+        return self.ask.tokenizer or self.ask.model
+
+    @property
+    def min_learning_rate(self) -> float:
+        """At the end of the cosine."""
+        return float(f"{self.learning_rate * setting('learning_rate_floor'):.6g}")
+
+    @property
+    def limit_minutes(self) -> int:
+        """Of one job of the queue."""
+        return max(math.ceil(self.ask.time_limit_hours * 60), 1)
+
+    @property
+    def stop_minutes(self) -> int:
+        """Minutes of training in a job, so that a last save fits before its limit."""
+        margin = min(whole("stop_margin_minutes"), self.limit_minutes // 2)
+        return max(self.limit_minutes - margin, 1)
+
+    @property
+    def save_steps(self) -> int:
+        """Steps between two checkpoints at the likely speed."""
+        return max(round(self.ask.checkpoint_minutes * 60 / self.ask.forecast.step_s), 1)
+
+
+def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:
+    """Resolve a plan.
+
+    Raises
+    ------
+    InputError : when plan and machines don't agree, or no trainer of the kit can run the plan
+    """
+    if ask.gpus != plan.gpus:
+        raise InputError(
+            f"{ask.nodes} nodes of {ask.gpus_per_node} GPUs are not the plan's {plan.gpus}",
+            where="nodes", right="nodes x GPUs a node = the plan's GPUs",
+        )  # fmt: skip
+    gpu = gpu_of(ask.gpu)
+    trainer, because = choose_trainer(plan)
+    shape = ask.shape if ask.model or ask.config.strip() else rounded(ask.shape)
+    _refuse(plan, ask, shape, gpu, trainer)
+    batch = plan.micro_batch * plan.micro_batches * plan.dp
+    params_b = ask.shape.total_params / 1e9
+    rate = ask.learning_rate or setting(_rate_name(plan), params_b)
+    steps = max(math.ceil(ask.tokens / (batch * plan.seq_len)), 1)
+    shard = 1 if plan.zero_stage == 0 else plan.shard_ranks
+    model, config = _model(plan, ask, shape, trainer)
+    return Job(
+        plan=plan, ask=ask, shape=shape, gpu=gpu, trainer=trainer, because=because,
+        accumulation=plan.micro_batches, global_batch=batch, shard=shard, total_steps=steps,
+        warmup_steps=max(min(whole("warmup_steps"), round(setting("warmup_share") * steps)), 1),
+        learning_rate=rate, model=model, model_config=config,
+    )  # fmt: skip
+
+
+def choose_trainer(plan: TrainingPlan) -> tuple[Trainer, str]:
+    """Whose code runs the plan, and the words for why."""
+    split = {"tensor": plan.tp, "pipeline": plan.pp, "context": plan.cp, "expert": plan.ep}
+    used = [name for name, size in split.items() if size > 1]
+    if used:
+        return "megatron", f"the plan splits the model by {' and '.join(used)} parallelism"
+    if plan.precision in ("fp8", "fp4"):
+        return "megatron", f"the plan computes in {plan.precision}"
+    if plan.optimizer == "muon":
+        return "megatron", "the plan's optimizer is Muon"
+    if plan.cpu_offload:
+        return "deepspeed", "the plan keeps the optimizer's states in the host's memory"
+    if plan.precision == "fp16":
+        return "deepspeed", "16-bit floats need loss scaling"
+    return "fsdp2", "the plan is data parallel alone"
+
+
+def _rate_name(plan: TrainingPlan) -> str:
+    kind = "lora" if plan.task in ("lora", "qlora") else plan.task
+    return f"learning_rate_{kind}"
+
+
+def rounded(shape: ModelShape) -> ModelShape:
+    """A shape made from a size alone with its MLP's widths as whole blocks, which GPUs need."""
+
+    def whole_blocks(width: int) -> int:
+        return max(round(width / BLOCK), 1) * BLOCK if width else 0
+
+    return replace(shape, ffn=whole_blocks(shape.ffn), expert_ffn=whole_blocks(shape.expert_ffn))
+
+
+def _refuse(
+    plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu, trainer: Trainer
+) -> None:
+    """Say what no trainer of the kit can do, and what would be right."""
+    adapters = plan.task in ("lora", "qlora")
+    if adapters and trainer != "fsdp2":
+        raise InputError("adapters can't be trained this way", where="task",
+                         right="a plan in bf16 that is data parallel alone")  # fmt: skip
+    if plan.task == "qlora" and plan.zero_stage and plan.shard_ranks > 1:
+        raise InputError("4-bit weights can't be sharded over GPUs", where="zero_stage",
+                         right="0, a whole model on each GPU; or LoRA in bf16")  # fmt: skip
+    if plan.task == "qlora" and plan.optimizer == "adam8bit":
+        raise InputError("is not combined with 4-bit weights", where="optimizer", right="adam")
+    if trainer == "deepspeed" and plan.optimizer not in ("adam",):
+        raise InputError(f"{plan.optimizer} is not offloaded here", where="optimizer", right="adam")
+    if trainer == "deepspeed" and plan.shard_ranks != plan.dp:
+        raise InputError("DeepSpeed shards over all ranks", where="shard_size", right="none")
+    if trainer == "deepspeed" and plan.cpu_offload and not plan.zero_stage:
+        raise InputError("offloading needs sharded states", where="zero_stage", right="1 to 3")
+    if trainer == "megatron":
+        _refuse_megatron(plan, shape, gpu)
+    if plan.task != "pretrain" and not ask.model:
+        raise InputError("is missing", where="model", right="whose weights are to be tuned")
+
+
+def _refuse_megatron(plan: TrainingPlan, shape: ModelShape, gpu: Gpu) -> None:
+    if plan.optimizer == "adam8bit":
+        raise InputError("Megatron-LM has no 8-bit Adam", where="optimizer", right="adam")
+    if not gpu.nvidia:
+        raise InputError("the kit's Megatron-LM settings are for NVIDIA", where="gpu",
+                         right="a plan that is data parallel alone, in bf16")  # fmt: skip
+    if plan.precision == "fp8" and not gpu.fp8_recipe:
+        raise InputError(f"{gpu.sku} has no 8-bit arithmetic", where="precision", right="bf16")
+    if plan.precision == "fp4" and gpu.fp8_recipe != "mxfp8":
+        raise InputError(f"{gpu.sku} has no 4-bit arithmetic", where="precision", right="bf16")
+    if shape.kind != "decoder" or shape.state_layers or shape.attention == "none":
+        raise InputError(
+            "only decoders with attention in every layer run in Megatron-LM", where="shape",
+            right="a plan that is data parallel alone",
+        )  # fmt: skip
+    for what, width in (("heads", shape.heads), ("of the MLP's width", shape.ffn)):
+        if width % plan.tp:
+            raise InputError(f"{plan.tp} does not divide {width} {what}", where="tp",
+                             right="a divisor")  # fmt: skip
+    if shape.experts % plan.ep:
+        raise InputError(f"{plan.ep} does not divide {shape.experts} experts", where="ep",
+                         right="a divisor")  # fmt: skip
+    # The first and the last may hold the embedding and the loss alone, as Llama 3 405B's do.
+    if plan.pp * plan.vp > shape.layers + 2:
+        raise InputError(f"{shape.layers} layers don't fill {plan.pp * plan.vp} stages", where="pp",
+                         right="no more stages than layers")  # fmt: skip
+    if plan.vp > 1 and plan.micro_batches % plan.pp:
+        raise InputError(
+            f"{plan.micro_batches} micro-batches can't be interleaved over {plan.pp} stages",
+            where="vp", right="a multiple of the stages, or no interleaving",
+        )  # fmt: skip
+    if plan.zero_stage >= 2 and plan.pp > 1:
+        raise InputError(f"stage {plan.zero_stage} is not run with pipeline stages",
+                         where="zero_stage", right="0 or 1, or no pipeline")  # fmt: skip
+
+
+# --- the model's configuration
+
+
+def _model(
+    plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, trainer: Trainer
+) -> tuple[str, dict[str, Any]]:
+    """What the script loads, and the configuration that the kit brings for it."""
+    data = ask.config_data()
+    if plan.task != "pretrain" or (ask.model and not data):
+        return ask.model, data if trainer == "megatron" else {}
+    if data:
+        return MODEL_FOLDER, data
+    return MODEL_FOLDER, config_of_shape(shape, plan.seq_len)
+
+
+def config_of_shape(shape: ModelShape, seq_len: int) -> dict[str, Any]:
+    """A `config.json` for a shape that was made from a size alone: Llama's, or Qwen3's experts.
+
+    Raises
+    ------
+    InputError : for shapes that neither describes
+    """
+    plain = (
+        shape.kind == "decoder" and shape.gated_mlp and not shape.state_layers
+        and shape.attention in ("mha", "gqa", "mqa") and not shape.window_layers
+    )  # fmt: skip
+    if not plain or (shape.is_moe and (shape.shared_experts or shape.dense_layers)):
+        raise InputError("can't be written from its widths alone", where="config",
+                         right="the model's config.json or its id")  # fmt: skip
+    common: dict[str, Any] = {
+        "hidden_size": shape.hidden, "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads, "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_dim, "intermediate_size": shape.ffn, "vocab_size": shape.vocab,
+        "tie_word_embeddings": shape.tied_embeddings, "max_position_embeddings": seq_len,
+        "rms_norm_eps": 1e-5, "hidden_act": "silu",
+    }  # fmt: skip
+    if not shape.is_moe:
+        return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], **common}
+    return {
+        "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], **common,
+        "num_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token,
+        "moe_intermediate_size": shape.expert_ffn or shape.ffn, "decoder_sparse_step": 1,
+        "mlp_only_layers": [], "norm_topk_prob": True,
+    }  # fmt: skip

@@ -1,0 +1,282 @@
+"""The README of a kit: what each file is, how to start, what to expect and what to watch."""
+
+from __future__ import annotations
+
+from engine.report.launch import megatron
+from engine.report.launch.ask import is_bucket
+from engine.report.launch.job import Job
+from engine.report.launch.quote import markdown
+from engine.report.launch.tables import setting, whole
+
+STACKS = {
+    "fsdp2": "PyTorch's FSDP2",
+    "deepspeed": "DeepSpeed ZeRO",
+    "megatron": f"Megatron-LM {megatron.RELEASE}",
+}
+FILES = {
+    "job.env": "names, folders, sizes and network settings; the only file with your own texts",
+    "setup.sh": "makes the Python environment",
+    "requirements.txt": "the Python packages it installs",
+    "run_node.sh": "starts one node's processes with torchrun",
+    "slurm.sbatch": "runs it under Slurm, and again until all steps are done",
+    "skypilot.yaml": "rents the nodes with SkyPilot and runs it there",
+    "node_setup.yml": "Ansible: drivers, fabric and checks of the nodes",
+    "check_network.py": "measures the all-reduce before money is spent on a run",
+    "train.py": "the training, with FSDP2",
+    "train_deepspeed.py": "the training, with DeepSpeed",
+    "export_model.py": "the program behind export_model.sh",
+    "export_model.sh": "turns the newest checkpoint into an ordinary model",
+    "common.py": "data order, learning rate and progress",
+    "prepare_data.py": "turns text into the token file that the training reads",
+    "train.json": "batch, steps, rates and precision",
+    "deepspeed.json": "DeepSpeed's own configuration",
+    "checkpoint.json": "how often a checkpoint is written, how many are kept",
+    "megatron_args.sh": "all arguments of Megatron-LM but those of checkpoints",
+    "checkpoint_args.sh": "checkpoints: where, how often, what is kept",
+    "model/config.json": "the model's configuration",
+}
+
+
+def readme(job: Job, files: list[str]) -> str:
+    """The README for a kit of these files."""
+    parts = [
+        f"# {markdown(job.ask.title)}\n\n{_opening(job)}",
+        _plan(job), _forecast(job), _data(job), _start(job, files), _checkpoints(job),
+        _watch(job),
+        _afterwards(job), _open(job, files),
+        "## Files\n\n" + "".join(f"- `{name}`: {FILES[name]}\n" for name in files),
+    ]  # fmt: skip
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _opening(job: Job) -> str:
+    ask, plan = job.ask, job.plan
+    nodes = "1 node" if ask.nodes == 1 else f"{ask.nodes} nodes"
+    return (
+        f"{plan.gpus} x {ask.gpu} on {nodes}, trained with {STACKS[job.trainer]}: {job.because}.\n"
+    )
+
+
+def _plan(job: Job) -> str:
+    plan = job.plan
+    rows = [
+        ("GPUs", f"{plan.gpus} = {job.ask.nodes} x {job.ask.gpus_per_node}"),
+        ("tensor x pipeline x context x data", f"{plan.tp} x {plan.pp} x {plan.cp} x {plan.dp}"),
+        ("expert parallel", str(plan.ep)),
+        ("pipeline chunks a rank", str(plan.vp)),
+        ("ZeRO stage, ranks a shard", f"{plan.zero_stage}, {job.shard}"),
+        ("precision", plan.precision),
+        ("recomputation", plan.recompute),
+        ("sequence length", f"{plan.seq_len:,} tokens"),
+        ("batch", f"{plan.micro_batch} x {job.accumulation} x {plan.dp} = {job.global_batch:,} "
+                  "sequences (micro-batch x accumulation x data parallel)"),
+        ("tokens a step", f"{job.global_batch * plan.seq_len:,}"),
+        ("steps", f"{job.total_steps:,} for {job.ask.tokens / 1e9:,.4g} billion tokens"),
+        ("learning rate", f"{job.learning_rate:g}, {job.warmup_steps:,} steps of warm-up, "
+                          "then a cosine"),
+    ]  # fmt: skip
+    text = "## The plan\n\n| what | value |\n|---|---|\n"
+    text += "".join(f"| {name} | {value} |\n" for name, value in rows)
+    wanted = plan.global_batch_seqs
+    if wanted and wanted != job.global_batch:
+        text += (
+            f"\nA batch of {wanted:,} sequences can't be split evenly over {plan.dp} ranks of "
+            f"{plan.micro_batch}: it is {job.global_batch:,} here.\n"
+        )
+    if plan.pp > 1:
+        idle = (plan.pp - 1) / (plan.vp * job.accumulation + plan.pp - 1)
+        text += (
+            f"\nPipeline stages wait for {idle:.0%} of a step ({plan.pp} stages, "
+            f"{job.accumulation} micro-batches, {plan.vp} chunks a rank).\n"
+        )
+    return text
+
+
+def _forecast(job: Job) -> str:
+    f = job.ask.forecast
+    scale = job.total_steps / 3600
+    text = (
+        "## What to expect\n\n"
+        f"- A step: {_seconds(f.step_s)}, 80% interval {_seconds(f.step_low_s)} to "
+        f"{_seconds(f.step_high_s)}.\n"
+        f"- All steps: {_hours(f.step_s * scale)}, {_hours(f.step_low_s * scale)} to "
+        f"{_hours(f.step_high_s * scale)}, before restarts and lost work.\n"
+        f"- Memory of the fullest GPU: {f.memory_gib:.1f} GiB of {f.usable_gib:.1f} GiB that can "
+        "be used.\n"
+    )
+    if f.memory_items:
+        items = ", ".join(f"{name} {gib:.1f}" for name, gib in f.memory_items.items())
+        text += f"- Its parts in GiB: {items}.\n"
+    if not f.calibrated:
+        text += (
+            "- No published step on this hardware stands behind the time: the interval is wide.\n"
+        )
+    text += (
+        "\nTen measured steps beat any forecast: enter yours on the training page, and the rest is "
+        "recomputed from it.\n"
+    )
+    return text
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s"
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f} h" if value >= 100 else f"{value:.2g} h"
+
+
+def _data(job: Job) -> str:
+    ask = job.ask
+    text = f"## Data\n\nThe run reads {markdown(ask.dataset)}"
+    if job.trainer == "megatron":
+        text += (
+            ", the common start of two files that end in `.bin` and `.idx`. Megatron-LM makes "
+            "them from lines of JSON:\n\n```bash\n. ./job.env\npython Megatron-LM/tools/"
+            'preprocess_data.py --input text.jsonl --output-prefix "${DATASET%_text_document}" \\\n'
+            '  --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER" '
+            "--append-eod --workers 16\n```\n"
+        )
+        if job.plan.task != "pretrain":
+            text += (
+                "\nThe published weights are converted once with Megatron-Bridge:\n\n```bash\n"
+                "set -a; . ./job.env; set +a\npython -c 'import os; from megatron.bridge import "
+                'AutoBridge; AutoBridge.import_ckpt(os.environ["MODEL"], '
+                'os.environ["START_FROM"])\'\n```\n'
+            )
+    else:
+        text += (
+            ", a folder with `tokens.bin` and `tokens.json`. Make them from lines of JSON with "
+            "`text` or `messages`:\n\n```bash\n. ./job.env\n"
+            'python prepare_data.py "$TOKENIZER" "$DATASET" text.jsonl\n```\n'
+        )
+    if not job.tokenizer:
+        text += "\nSet `TOKENIZER` in job.env first: the plan names no model that brings one.\n"
+    if is_bucket(ask.dataset):
+        text += "\nUnder Slurm, copy the bucket to a shared folder and name that in job.env.\n"
+    elif ask.cloud:
+        text += "\nThe folder must be on the rented nodes: mount it there, or give a bucket.\n"
+    return text
+
+
+def _start(job: Job, files: list[str]) -> str:
+    several = job.ask.nodes > 1
+    text = "## Start\n\n1. `bash setup.sh`\n"
+    text += "2. `ansible-playbook --inventory node1,node2, node_setup.yml` makes the nodes ready"
+    text += " and checks them.\n" if not job.ask.cloud else ": here it only checks them.\n"
+    if several:
+        text += (
+            "3. Measure the network first, with the three variables of run_node.sh set on every "
+            "node: `./run_node.sh check_network.py`\n"
+        )
+    else:
+        text += "3. Measure the links between the GPUs first: `./run_node.sh check_network.py`\n"
+    text += "4. Then one of:\n   - Slurm: `sbatch slurm.sbatch`\n"
+    if "skypilot.yaml" in files:
+        how = "sky jobs launch" if job.ask.spot else "sky launch"
+        text += f"   - SkyPilot: `{how} skypilot.yaml`; for a gated model add `--secret HF_TOKEN`\n"
+    text += "   - By hand: `./run_node.sh` on every node\n" if several else "   - `./run_node.sh`\n"
+    if several:
+        text += (
+            "\nThe rendezvous id is chosen once, by whoever submits, the same on every node. "
+            "Ranks are given by torchrun: no node sets RANK, and no address is written down.\n"
+        )
+    return text
+
+
+def _checkpoints(job: Job) -> str:
+    minutes = job.ask.checkpoint_minutes
+    text = f"## Checkpoints\n\nOne every {minutes:g} minutes"
+    if job.trainer == "megatron":
+        text += f", which is {job.save_steps:,} steps at the likely speed"
+    text += (
+        f", and one {job.limit_minutes - job.stop_minutes} minutes before a job's limit. A run "
+        "begins again from the newest complete one. "
+    )
+    if job.trainer == "megatron":
+        text += f"One save in {whole('retain_every')} is kept, and the last.\n"
+    else:
+        text += f"The newest {whole('keep_checkpoints')} are kept.\n"
+    if job.ask.spot:
+        text += (
+            "\nThese are spot machines: what is lost at an interruption is the time since the last "
+            "checkpoint, and the wait for new machines.\n"
+        )
+    return text
+
+
+def _watch(job: Job) -> str:
+    f = job.ask.forecast
+    lines = [
+        f"- Seconds a step: above {_seconds(f.step_high_s)} after the first twenty, something is "
+        "wrong. Look at the network, then for the slowest node: it paces all.",
+        f"- Memory: above {f.usable_gib:.0f} GiB the next long sequence may end the run.",
+        "- Loss and gradient norm: a jump of the norm comes before a jump of the loss. Go back "
+        "to a checkpoint from before it.",
+    ]
+    if job.trainer != "megatron":
+        lines.append("- A loss that is no number stops the run at once, before it is saved.")
+    network = {
+        "infiniband": "NCCL is told to use RDMA: a run that can't stops with an error, rather than "
+                      "crawl over TCP.",
+        "roce": "NCCL is told to use RDMA. Ask the network's owner for the traffic class to set as "
+                "NCCL_IB_TC; without flow control RoCE loses packets under load.",
+        "efa": "With NCCL_DEBUG=INFO the log must name the provider efa: else the plug-in is "
+               "missing, and all goes over TCP.",
+        "ethernet": "All traffic goes over TCP. Name the card in NCCL_SOCKET_IFNAME if a node has "
+                    "several.",
+    }  # fmt: skip
+    if job.ask.nodes > 1:
+        lines.append(f"- Network: {network[job.ask.network]}")
+    return "## What to watch\n\n" + "\n".join(lines) + "\n"
+
+
+def _afterwards(job: Job) -> str:
+    if job.trainer == "fsdp2":
+        how = "`./export_model.sh FOLDER` writes the newest checkpoint as an ordinary model."
+    elif job.trainer == "deepspeed":
+        how = "DeepSpeed puts `zero_to_fp32.py` beside the checkpoints: it joins their parts."
+    else:
+        how = "Megatron-Bridge's `export_ckpt` turns a checkpoint into an ordinary model."
+    return f"## Afterwards\n\n{how}\n"
+
+
+def _open(job: Job, files: list[str]) -> str:
+    """What the kit takes for granted, so that nobody has to find out at a price."""
+    lines = [
+        f"- The learning rate and its schedule are published ones for this size, not tuned for "
+        f"your data: weight decay {setting('weight_decay'):g}, gradients clipped at "
+        f"{setting('clip_norm'):g}."
+    ]
+    if job.ask.learning_rate is not None:
+        lines = ["- The learning rate is yours; the rest of the schedule is a published one."]
+    if job.trainer == "megatron":
+        lines.append(
+            "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
+        )
+        if not job.model_config:
+            lines.append(
+                "- Only widths were known, no config.json: base of the rotary positions, biases "
+                "and norms are Llama's first. Compare megatron_args.sh with the model's own."
+            )
+    if job.trainer == "deepspeed" and job.plan.cpu_offload:
+        lines.append(
+            "- DeepSpeed compiles its optimizer for the CPU: a C++ compiler must be there."
+        )
+    if job.plan.task == "finetune" and job.trainer == "fsdp2":
+        lines.append("- The first node reads all weights into its memory once, and hands them on.")
+    if "skypilot.yaml" not in files:
+        lines.append("- SkyPilot knows no such GPU or provider, so there is no task for it.")
+    elif not is_bucket(job.ask.checkpoint_dir):
+        lines.append(
+            "- SkyPilot makes a bucket for checkpoints named after the run. Such names are shared "
+            "by all customers: choose another in skypilot.yaml if it is taken."
+        )
+    if not job.gpu.nvidia:
+        lines.append("- Install the ROCm build of PyTorch in place of the usual one.")
+    if job.gpu.fabric_packages and not job.ask.cloud:
+        lines.append(
+            "- The switches need packages from NVIDIA's own repository: set nvidia_keyring in "
+            "node_setup.yml."
+        )
+    return "## What is taken for granted\n\n" + "\n".join(lines) + "\n"

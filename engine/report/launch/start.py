@@ -1,0 +1,331 @@
+"""The files that start a run: job.env, run_node.sh, setup.sh, Slurm's and SkyPilot's.
+
+One rule keeps them safe: a user's text stands in job.env, single-quoted, and nowhere else in a
+shell file; every script reads it from there. What must be the same on all nodes (the rendezvous'
+id and address) is fixed once by whoever submits, never by a node.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.report.launch import megatron
+from engine.report.launch.ask import is_bucket
+from engine.report.launch.job import Job
+from engine.report.launch.quote import shell, yaml
+from engine.report.launch.tables import cloud_of, whole
+
+CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
+DATA_MOUNT, CHECKPOINT_MOUNT = "/data", "/checkpoints"
+
+# How NCCL reaches other nodes. Naming the way makes a run stop where it would else crawl over TCP.
+NETWORKS: dict[str, tuple[tuple[str, str], ...]] = {
+    "infiniband": (("NCCL_NET", "IB"),),
+    "roce": (("NCCL_NET", "IB"),),
+    "efa": (("FI_PROVIDER", "efa"), ("FI_EFA_USE_DEVICE_RDMA", "1")),
+    "ethernet": (
+        ("NCCL_NET", "Socket"),
+    ),
+    "none": (),
+}  # fmt: skip
+
+
+def job_env(job: Job) -> str:
+    """Every value that the scripts need, for shells; sourced, never edited by a script."""
+    ask, plan = job.ask, job.plan
+    values: list[tuple[str, str]] = [
+        ("RUN_NAME", ask.title),
+        ("NODES", str(ask.nodes)),
+        ("GPUS_PER_NODE", str(ask.gpus_per_node)),
+        ("DATASET", ask.dataset),
+        ("CHECKPOINT_DIR", ask.checkpoint_dir),
+        ("TOTAL_STEPS", str(job.total_steps)),
+        ("RDZV_PORT", str(whole("rendezvous_port"))),
+        ("MAX_RESTARTS", str(whole("restarts"))),
+    ]
+    values.append(("TOKENIZER", job.tokenizer))
+    if job.trainer == "megatron" and plan.task != "pretrain":
+        values += [("MODEL", ask.model), ("START_FROM", f"{ask.checkpoint_dir.rstrip('/')}/start")]
+    if ask.expected_bus_gb_per_s is not None:
+        values.append(("EXPECTED_BUS_GB_PER_S", f"{ask.expected_bus_gb_per_s:g}"))
+    if ask.nodes > 1 and ask.network == "ethernet":
+        threads = str(whole("nccl_socket_threads"))
+        values += [("NCCL_SOCKET_NTHREADS", threads), ("NCCL_NSOCKS_PERTHREAD", threads)]
+    values += [*NETWORKS[ask.network if ask.nodes > 1 else "none"], ("NCCL_DEBUG", "WARN")]
+    values += [
+        ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
+        ("OMP_NUM_THREADS", str(whole("cpu_threads"))),
+    ]
+    if job.trainer == "megatron" and plan.tp * plan.cp > 1 and not megatron.megatron_fsdp(job):
+        values.append(("CUDA_DEVICE_MAX_CONNECTIONS", "1"))
+    lines = "".join(f"{name}={shell(value)}\n" for name, value in values)
+    return (
+        "# The values of this run, for the scripts beside it. Change them here, nowhere else.\n"
+        f"# shellcheck shell=bash disable=SC2034\n{lines}"
+    )
+
+
+def _program(job: Job) -> str:
+    if job.trainer == "fsdp2":
+        return "train.py train.json"
+    if job.trainer == "deepspeed":
+        return "train_deepspeed.py train.json"
+    return "Megatron-LM/pretrain_gpt.py"
+
+
+def run_node(job: Job) -> str:
+    """The script that runs on every node and starts one process a GPU with torchrun."""
+    several = job.ask.nodes > 1
+    arguments = tokenizer = ""
+    if job.trainer == "megatron":
+        arguments = """
+  # shellcheck source=megatron_args.sh
+  . ./megatron_args.sh
+  # shellcheck source=checkpoint_args.sh
+  . ./checkpoint_args.sh
+  program+=("${MEGATRON_ARGS[@]}" "${CHECKPOINT_ARGS[@]}")
+  if [[ -n "${STOP_AT:-}" ]]; then
+    program+=(--exit-duration-in-mins "$(((STOP_AT - $(date +%s)) / 60))")
+  fi"""
+        tokenizer = '\n: "${TOKENIZER:?set TOKENIZER in job.env}"'
+    about = (
+        "# Starts this node's processes. Start it once on every node, about the same time, with\n"
+        "#   JOB_ID        any word, chosen once by whoever submits, the same on all nodes\n"
+        "#   HEAD_ADDRESS  name or address of one of the nodes, the same on all nodes\n"
+        "#   NODE_INDEX    0 on that node, 1, 2, ... on the others\n"
+        "# slurm.sbatch and skypilot.yaml set all three."
+        if several
+        else "# Starts the processes of the only node, one a GPU."
+    )
+    find = (
+        """
+NODE_INDEX="${NODE_INDEX:-${SLURM_NODEID:-${SKYPILOT_NODE_RANK:-}}}"
+: "${JOB_ID:?set JOB_ID to one word, the same on all nodes}"
+: "${HEAD_ADDRESS:?set HEAD_ADDRESS to the address of one node, the same on all nodes}"
+: "${NODE_INDEX:?set NODE_INDEX to 0 on the head node and 1, 2, ... on the others}"
+is_host=false
+if [[ "$NODE_INDEX" == 0 ]]; then
+  is_host=true
+fi
+rendezvous=(
+  --nnodes="$NODES"
+  --rdzv-backend=c10d
+  --rdzv-id="$JOB_ID"
+  --rdzv-endpoint="$HEAD_ADDRESS:$RDZV_PORT"
+  --rdzv-conf="is_host=$is_host"
+)
+"""
+        if several
+        else """
+rendezvous=(--standalone)
+"""
+    )
+    return f"""#!/usr/bin/env bash
+{about}
+# Given a program and its arguments, it runs that in place of the training.
+set -euo pipefail
+cd "$(dirname "${{BASH_SOURCE[0]}}")"
+set -a
+# shellcheck source=job.env
+. ./job.env
+set +a
+# Where a bucket is mounted, its folder takes the place of its address.
+export DATASET="${{DATASET_MOUNT:-$DATASET}}"
+export CHECKPOINT_DIR="${{CHECKPOINT_MOUNT:-$CHECKPOINT_DIR}}"
+for place in "$DATASET" "$CHECKPOINT_DIR"; do
+  if [[ "$place" != /* ]]; then
+    echo "$place is no folder: copy it to one that every node sees and name that in job.env" >&2
+    exit 1
+  fi
+done
+mkdir -p "$CHECKPOINT_DIR"{tokenizer}
+if [[ -f venv/bin/activate ]]; then
+  # shellcheck source=/dev/null
+  . venv/bin/activate
+fi
+# Network cards write into memory that must not be moved.
+ulimit -l unlimited 2>/dev/null || true
+{find}
+if [[ $# -gt 0 ]]; then
+  program=("$@")
+else
+  program=({_program(job)}){arguments}
+fi
+exec torchrun "${{rendezvous[@]}}" --nproc-per-node="$GPUS_PER_NODE" \\
+  --max-restarts="$MAX_RESTARTS" "${{program[@]}}"
+"""
+
+
+def export_model() -> str:
+    """The script that turns the newest checkpoint into an ordinary model."""
+    return """#!/usr/bin/env bash
+# Writes the newest checkpoint as an ordinary model: ./export_model.sh OUTPUT_FOLDER
+set -euo pipefail
+output=$(realpath -m "${1:?name a folder for the model}")
+cd "$(dirname "${BASH_SOURCE[0]}")"
+set -a
+# shellcheck source=job.env
+. ./job.env
+set +a
+export CHECKPOINT_DIR="${CHECKPOINT_MOUNT:-$CHECKPOINT_DIR}"
+if [[ -f venv/bin/activate ]]; then
+  # shellcheck source=/dev/null
+  . venv/bin/activate
+fi
+exec python export_model.py train.json "$output"
+"""
+
+
+def requirements(job: Job) -> str:
+    """The Python packages of a run, with the oldest release that will do."""
+    found = ["torch>=2.8", "numpy>=2"]
+    if job.trainer == "megatron":
+        return "\n".join([*found, CORE, "transformers>=5", "ninja"]) + "\n"
+    found.append("transformers>=5")
+    if job.trainer == "deepspeed":
+        found.append("deepspeed>=0.18")
+    if job.plan.task in ("lora", "qlora"):
+        found.append("peft>=0.18")
+    if job.plan.task == "qlora":
+        found += ["bitsandbytes>=0.48", "accelerate>=1.10"]
+    if job.plan.optimizer == "adam8bit":
+        found.append("torchao>=0.14")
+    return "\n".join(found) + "\n"
+
+
+def setup(job: Job) -> str:
+    """Makes the Python environment; once on a shared folder, or on every node."""
+    more = ""
+    if job.trainer == "megatron":
+        more = f"""
+# Compiled here for the GPU: needs the CUDA toolkit of the same major version as PyTorch's.
+pip install --no-build-isolation 'transformer_engine[pytorch]'
+if [[ ! -d Megatron-LM ]]; then
+  git clone --depth 1 --branch {megatron.RELEASE} https://github.com/NVIDIA/Megatron-LM.git
+fi
+"""
+    return f"""#!/usr/bin/env bash
+# Makes the Python environment in ./venv. Run it once where all nodes see this folder, else on each.
+set -euo pipefail
+cd "$(dirname "${{BASH_SOURCE[0]}}")"
+if [[ ! -x venv/bin/python ]]; then
+  python3 -m venv venv
+fi
+# shellcheck source=/dev/null
+. venv/bin/activate
+pip install --requirement requirements.txt
+{more}"""
+
+
+def _latest(job: Job) -> str:
+    return "latest_checkpointed_iteration.txt" if job.trainer == "megatron" else "latest_step"
+
+
+def slurm(job: Job) -> str:
+    """The batch file: one task a node, one id for the job, again until all steps are done."""
+    ask = job.ask
+    days, rest = divmod(job.limit_minutes, 24 * 60)
+    options = [
+        f"--job-name={ask.slug}",
+        f"--nodes={ask.nodes}",
+        "--ntasks-per-node=1",
+        f"--gpus-per-node={ask.gpus_per_node}",
+        f"--time={days}-{rest // 60:02d}:{rest % 60:02d}:00",
+        "--requeue",
+        "--open-mode=append",
+        "--output=%x-%j.log",
+    ]
+    # Several nodes run at the pace of the slowest, so nobody else may use them meanwhile.
+    options += (
+        ["--exclusive", "--mem=0"] if ask.nodes > 1 else [f"--cpus-per-gpu={whole('cpu_threads')}"]
+    )
+    if ask.partition:
+        options.append(f"--partition={ask.partition}")
+    if ask.account:
+        options.append(f"--account={ask.account}")
+    header = "".join(f"#SBATCH {option}\n" for option in options)
+    return f"""#!/usr/bin/env bash
+{header}
+# Submit it from the kit's folder, on storage that every node sees: sbatch slurm.sbatch
+set -euo pipefail
+cd "$SLURM_SUBMIT_DIR"
+# shellcheck source=job.env
+. ./job.env
+
+# Decided here, once, and handed to every node.
+mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+HEAD_ADDRESS="${{hosts[0]}}"
+JOB_ID="$SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}"
+STOP_AT=$(($(date +%s) + {job.stop_minutes} * 60))
+export HEAD_ADDRESS JOB_ID STOP_AT
+
+steps_saved() {{
+  local mark="$CHECKPOINT_DIR/{_latest(job)}"
+  if [[ -s "$mark" ]]; then
+    cat "$mark"
+  else
+    echo 0
+  fi
+}}
+
+before=$(steps_saved)
+status=0
+srun --kill-on-bad-exit=1 ./run_node.sh || status=$?
+after=$(steps_saved)
+echo "steps saved: $after of $TOTAL_STEPS"
+
+if ((after >= TOTAL_STEPS)); then
+  exit 0
+fi
+# Go on in a new job of the same number, but only where this one got further.
+if ((after > before)); then
+  scontrol requeue "$SLURM_JOB_ID"
+  exit 0
+fi
+echo "no step was saved in this job: not queued again" >&2
+exit $((status == 0 ? 1 : status))
+"""
+
+
+def skypilot(job: Job) -> str | None:
+    """SkyPilot's task; None where it knows neither the GPU nor the provider."""
+    ask = job.ask
+    cloud = cloud_of(ask.cloud) if ask.cloud else ("", "")
+    if not job.gpu.skypilot or cloud is None:
+        return None
+    name, tier = cloud
+    resources: dict[str, Any] = {"accelerators": f"{job.gpu.skypilot}:{ask.gpus_per_node}"}
+    if name:
+        resources["infra"] = f"{name}/{ask.region}" if ask.region else name
+    if ask.spot:
+        resources["use_spot"] = True
+    if tier and ask.nodes > 1 and ask.network != "ethernet":
+        resources["network_tier"] = tier
+    resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
+    mounts: dict[str, Any] = {
+        CHECKPOINT_MOUNT: {"source": ask.checkpoint_dir, "mode": "MOUNT_CACHED"}
+        if is_bucket(ask.checkpoint_dir)
+        else {"name": f"{ask.slug}-checkpoints", "mode": "MOUNT_CACHED"}
+    }
+    lines = [f"export CHECKPOINT_MOUNT={CHECKPOINT_MOUNT}"]
+    if is_bucket(ask.dataset):
+        folder, inside = ask.dataset, DATA_MOUNT
+        if job.trainer == "megatron":  # it is named by a prefix of files, not by a folder
+            folder, _, prefix = ask.dataset.rpartition("/")
+            inside = f"{DATA_MOUNT}/{prefix}"
+        mounts[DATA_MOUNT] = {"source": folder, "mode": "MOUNT"}
+        lines.append(f"export DATASET_MOUNT={inside}")
+    if ask.nodes > 1:
+        lines += [
+            "# One id for the whole task, the first node as the meeting point.",
+            'export JOB_ID="$SKYPILOT_TASK_ID"',
+            "export HEAD_ADDRESS=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\"",
+            'export NODE_INDEX="$SKYPILOT_NODE_RANK"',
+        ]
+    task = {
+        "name": ask.slug, "workdir": ".", "num_nodes": ask.nodes, "resources": resources,
+        "file_mounts": mounts, "setup": "bash setup.sh\n",
+        "run": "\n".join([*lines, "exec bash run_node.sh"]) + "\n",
+    }  # fmt: skip
+    about = "sky jobs launch skypilot.yaml" if ask.spot else "sky launch skypilot.yaml"
+    return f"# Start it from the kit's folder: {about}\n{yaml(task)}"

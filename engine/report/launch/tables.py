@@ -1,0 +1,98 @@
+"""The kit's tables: drivers and names by GPU, names of clouds, usual settings of a training run."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from engine.errors import InputError
+
+DATA = Path(__file__).resolve().parents[3] / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What setting up machines with a GPU depends on.
+
+    skypilot : its name there; empty where none is known
+    driver_branch : of NVIDIA's driver; empty where the machine's image brings it
+    open_modules : whether the open kernel modules drive it
+    fabric_manager : whether the board has switches that need the manager
+    fabric_packages : further packages that those need, from NVIDIA's own repository
+    fp8_recipe : scaling for 8 bits in Megatron-LM; empty where the GPU has none
+    """
+
+    sku: str
+    skypilot: str
+    driver_branch: str
+    open_modules: bool
+    fabric_manager: bool
+    fabric_packages: tuple[str, ...]
+    fp8_recipe: str
+
+    @property
+    def nvidia(self) -> bool:
+        """Whether it is NVIDIA's; AMD's skus begin with mi."""
+        return not self.sku.startswith("mi")
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@lru_cache(maxsize=1)
+def _gpus() -> dict[str, Gpu]:
+    return {
+        r["sku"]: Gpu(
+            r["sku"], r["skypilot"], r["driver_branch"], r["open_modules"] == "1",
+            r["fabric_manager"] == "1", tuple(r["fabric_packages"].split()), r["fp8_recipe"],
+        )
+        for r in _rows("launch_gpus.csv")
+    }  # fmt: skip
+
+
+def gpu_of(sku: str) -> Gpu:
+    """The GPU of the catalogue.
+
+    Raises
+    ------
+    InputError : for accelerators that PyTorch's CUDA and ROCm builds don't drive
+    """
+    found = _gpus().get(sku)
+    if found is None:
+        raise InputError(
+            f"there is no launch kit for {sku[:60]!r}", where="gpu",
+            right="a GPU of NVIDIA or AMD; TPUs, Trainium and Gaudi have launchers of their own",
+        )  # fmt: skip
+    return found
+
+
+@lru_cache(maxsize=1)
+def _clouds() -> dict[str, tuple[str, str]]:
+    return {r["provider"]: (r["skypilot"], r["network_tier"]) for r in _rows("launch_clouds.csv")}
+
+
+def cloud_of(provider: str) -> tuple[str, str] | None:
+    """SkyPilot's name of a provider and its tier of network; None where it is not known there."""
+    return _clouds().get(provider)
+
+
+@lru_cache(maxsize=1)
+def _settings() -> list[tuple[str, float, float]]:
+    return [
+        (r["id"], float(r["up_to_params_b"] or "inf"), float(r["value"]))
+        for r in _rows("launch_settings.csv")
+    ]
+
+
+def setting(name: str, params_b: float = 0.0) -> float:
+    """A usual setting, for a model of so many billions of parameters."""
+    return next(v for row, up_to, v in _settings() if row == name and params_b <= up_to)
+
+
+def whole(name: str) -> int:
+    """A usual setting that is a whole number."""
+    return int(setting(name))
