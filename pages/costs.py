@@ -7,7 +7,7 @@ import streamlit as st
 from engine.errors import ClusterFitError
 from pages.components import cost_parts, cost_takeaway, labels, shell
 
-with shell.page("Costs", ":material/payments:", heading=False, bar=False) as workload:
+with shell.page("Costs", ":material/payments:", heading=False) as workload:
     try:
         result = shell.assessment(workload)
         report = shell.costs(workload)
