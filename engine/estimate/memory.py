@@ -100,14 +100,18 @@ def memory_of_plans(
 
 
 def memory_estimate(memory: MemoryBreakdown, *, megatron: bool, row: int = 0) -> Estimate:
-    """One row's total with its 80% interval [GiB]."""
+    """One row's total with its 80% interval [GiB].
+
+    Outside Megatron-type code a plan does not tell whether its loss is fused; the low end is that
+    of a fused one.
+    """
     c = calibration()
     likely = float(np.ravel(memory.total)[row])
-    low, high = (
-        (c.interval_low, c.interval_high) if megatron
-        else (c.interval_low_native, c.interval_high_native)
-    )  # fmt: skip
-    return Estimate(likely * low, likely, likely * high, "GiB", SOURCES)
+    if megatron:
+        return Estimate(likely * c.interval_low, likely, likely * c.interval_high, "GiB", SOURCES)
+    saved = float(np.ravel(memory.logits)[row]) * (1 - c.logit_bytes_fused / c.logit_bytes_eager)
+    low = max(likely - saved, 0.0) * c.interval_low_native
+    return Estimate(low, likely, likely * c.interval_high_native, "GiB", SOURCES)
 
 
 def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:

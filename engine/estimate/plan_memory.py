@@ -22,7 +22,10 @@ from engine.estimate.parallelism import SELECTIVE, Plans, Software, megatron_typ
 from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.shape import ModelShape
 
-ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers", "overhead")
+ITEMS = (
+    "weights", "gradients", "optimizer", "activations", "logits", "buffers", "fragmentation",
+    "context",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
