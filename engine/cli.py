@@ -114,6 +114,52 @@ _FORMATS: dict[str, Callable[[Any, str], bytes]] = {
 }
 
 
+def _costs(given: argparse.Namespace) -> int:
+    from engine.workload.files import read_plan
+
+    _check_target(given)
+    workload, settings = read_plan(given.file)
+    from engine.assess import assess
+    from engine.costing.report import cost_report
+
+    answer = assess(workload, settings=settings, today=given.today or date.today())
+    report = cost_report(answer, hardware=given.hardware)
+    _write(given, _COST_FORMATS[given.format](report, answer))
+    return OK
+
+
+def _costs_as_text(report: Any, answer: Any) -> bytes:
+    from engine.report.costs_text import costs_text
+
+    return costs_text(report, answer).encode()
+
+
+def _costs_as_json(report: Any, answer: Any) -> bytes:
+    from engine.report.costs_text import costs_json
+
+    return _json(costs_json(report, answer))
+
+
+def _costs_as_csv(report: Any, answer: Any) -> bytes:
+    from engine.report.costs_csv import costs_csv
+
+    return costs_csv(report, answer)
+
+
+def _costs_as_xlsx(report: Any, answer: Any) -> bytes:
+    from engine.report.costs_xlsx import costs_xlsx
+
+    return costs_xlsx(report, answer)
+
+
+_COST_FORMATS: dict[str, Callable[[Any, Any], bytes]] = {
+    "text": _costs_as_text,
+    "json": _costs_as_json,
+    "csv": _costs_as_csv,
+    "xlsx": _costs_as_xlsx,
+}
+
+
 def _example(given: argparse.Namespace) -> int:
     from engine.workload.examples import EXAMPLES, example
 
@@ -145,6 +191,19 @@ def _check_data(given: argparse.Namespace) -> int:
     text, errors = check_report(folder) if folder else check_report()
     _print(str(text).rstrip("\n"))
     return FOUND_FAULTS if errors else OK
+
+
+def _update_prices(given: argparse.Namespace) -> int:
+    from engine.catalogue.update.run import update_prices
+
+    done = update_prices(
+        [Path(name) for name in given.files],
+        provider=given.provider,
+        as_of=given.as_of,
+        accept_moves=given.accept_moves,
+    )
+    _print(done.text)
+    return FOUND_FAULTS if done.waiting else OK
 
 
 def _shape(given: argparse.Namespace) -> int:
@@ -224,12 +283,40 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="add the link that opens the answer, at this address of the app",
     )
+    command = add("costs", _costs, "cost every way to pay for one hardware, month by month")
+    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON")
+    command.add_argument("--format", choices=tuple(_COST_FORMATS), default="text")
+    command.add_argument(
+        "--hardware", default="", metavar="ID", help="default: the recommended; json lists the ids"
+    )
+    command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
+    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
     command = add("example", _example, "print a ready workload as TOML")
     command.add_argument("name", nargs="?", metavar="NAME")
     command.add_argument("--list", action="store_true", help="the names, one a line")
     add("schema", _schema, "print the JSON Schema of a workload")
     command = add("check-data", _check_data, "check the tables of hardware and prices")
     command.add_argument("folder", nargs="?", metavar="FOLDER", help="default: the shipped data")
+    command = add(
+        "update-prices",
+        _update_prices,
+        "refresh the prices from published files into a second, dated table",
+    )
+    command.add_argument(
+        "--from",
+        dest="files",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a downloaded price file instead of the network; may be given more than once",
+    )
+    command.add_argument("--provider", default="", metavar="NAME", help="whose prices FILE holds")
+    command.add_argument("--as-of", type=_day, metavar="DATE", help="the day of FILE's prices")
+    command.add_argument(
+        "--accept-moves",
+        action="store_true",
+        help="take large moves too, once you have checked them",
+    )
     command = add("shape", _shape, "count a model's parameters from its config.json")
     command.add_argument("file", metavar="FILE")
     command = add("backtest", _backtest, "compare predictions with measured runs")

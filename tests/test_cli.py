@@ -95,6 +95,39 @@ def test_each_format_goes_to_a_file_or_the_output(
     assert out.encode("utf-8", "surrogateescape").startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [("csv", b"\xef\xbb\xbfpart,way"), ("xlsx", b"PK"), ("json", b"{"), ("text", b"8 ")],
+)
+def test_the_costs_go_to_a_file_or_the_output(
+    run: Run, tmp_path: Path, form: str, start: bytes
+) -> None:
+    written = run("example", "client-40-to-85")[1].encode()
+    target = tmp_path / f"costs.{form}"
+    given = ("costs", "-", "--format", form, "--today", "2026-12-01")
+    assert run(*given, "--output", str(target), stdin=written) == (0, "", "")
+    assert target.read_bytes().startswith(start)
+    code, out, _ = run(*given, stdin=written)
+    assert code == 0
+    assert out.encode("utf-8", "surrogateescape") == target.read_bytes()
+
+
+def test_the_costs_of_other_hardware_are_a_choice(run: Run) -> None:
+    written = run("example", "client-40-to-85")[1].encode()
+    given = ("costs", "-", "--today", "2026-12-01", "--format", "json")
+    told = json.loads(run(*given, stdin=written)[1])
+    other = next(c for c in told["choices"] if c["id"] != told["hardware"])
+    chosen = json.loads(run(*given, "--hardware", other["id"], stdin=written)[1])
+    assert (chosen["hardware"], chosen["hardware_label"]) == (other["id"], other["label"])
+    for way in chosen["ways"]:
+        if way["table"] is not None:
+            total = sum(row["usd_total"] for row in way["table"])
+            assert total == pytest.approx(way["headline"]["total"]["likely"], abs=0.005)
+    code, out, err = run(*given, "--hardware", "abacus", stdin=written)
+    assert (code, out) == (2, "")
+    assert "“abacus” is not among the candidates" in err
+
+
 def test_a_workload_is_read_from_the_standard_input(run: Run, asked: list[Any]) -> None:
     assert run("assess", "-", stdin=b'{"kind": "etl"}')[0] == 0
     assert asked[0][0] == parse({"kind": "etl"})
@@ -268,3 +301,55 @@ def test_a_reader_that_leaves_is_no_fault() -> None:
     )
     assert len(done.stdout) == 10
     assert done.stderr == ""
+
+
+def test_prices_are_refreshed_from_a_file_into_a_second_table(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTERFIT_PRICES", str(tmp_path / "updates"))
+    file = tmp_path / "aws.csv"
+    head = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,SpotPrice\n"
+    # The shipped prices are 55.04 and 3.2256: 0.9 is 3.584 times cheaper.
+    file.write_text(
+        head
+        + "p5.48xlarge,H100,8,192,2048,60,us-east-1,\n"
+        + "m7i.16xlarge,,,64,256,0.9,us-east-1,\n"
+    )
+    code, out, err = run("update-prices", "--from", str(file))
+    assert (code, err) == (1, "")
+    assert "1 price refreshed: 1 moved" in out
+    assert "--accept-moves" in out
+    assert "3.58 times cheaper" in out
+    code, out, _ = run("update-prices", "--from", str(file), "--accept-moves")
+    assert code == 0
+    assert "2 prices refreshed" in out
+    (table,) = (tmp_path / "updates").iterdir()
+    assert "refreshed" in run("check-data")[1]
+    assert table.name in run("check-data")[1]
+
+
+def test_a_price_file_that_is_none_is_refused_in_a_sentence(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("update-prices", "--from", str(tmp_path / "none.csv"))
+    assert code == 2
+    assert err.startswith("none.csv: ")
+    (tmp_path / "list.csv").write_text("gpu,price\nH100,2\n")
+    code, _, err = run("update-prices", "--from", str(tmp_path / "list.csv"))
+    assert code == 2
+    assert "SkyPilot" in err
+
+
+def test_without_a_network_the_prices_stay_and_their_age_is_told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(address: str) -> bytes:
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr("engine.catalogue.update.fetch._download", unreachable)
+    monkeypatch.setattr("engine.catalogue.update.fetch._library", lambda: None)
+    monkeypatch.setenv("CLUSTERFIT_PRICES", str(tmp_path))
+    code, out, err = run("update-prices")
+    assert (code, err) == (0, "")
+    assert "works offline" in out
+    assert "days old" in out
+    assert "--from" in out
+    assert not list(tmp_path.iterdir())

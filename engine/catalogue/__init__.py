@@ -1,6 +1,12 @@
 """Hardware, networks, prices and costs: typed rows with their source, date and confidence."""
 
-from engine.catalogue.load import Catalogue, check_data, check_report, load_catalogue
+from engine.catalogue.load import (
+    Catalogue,
+    check_data,
+    check_report,
+    load_catalogue,
+    shipped_catalogue,
+)
 from engine.catalogue.models import (
     Accelerator,
     Claim,
@@ -11,6 +17,7 @@ from engine.catalogue.models import (
     Parameter,
     Provenance,
 )
+from engine.catalogue.update.store import PriceUpdate
 
 __all__ = [
     "Accelerator",
@@ -21,8 +28,10 @@ __all__ = [
     "Network",
     "Offer",
     "Parameter",
+    "PriceUpdate",
     "Provenance",
     "check_data",
     "check_report",
     "load_catalogue",
+    "shipped_catalogue",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
@@ -22,6 +22,8 @@ from engine.catalogue.models import (
     Row,
 )
 from engine.catalogue.read import parse, rows
+from engine.catalogue.update import store
+from engine.catalogue.update.store import PriceUpdate
 from engine.errors import DataError, InputError
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -42,6 +44,8 @@ class Catalogue:
     running: dict[str, Parameter]
     parameters: dict[str, Parameter]
     claims: dict[str, Claim]
+    # The refreshed table that is laid over the shipped prices, or why it is not.
+    update: PriceUpdate = field(default_factory=PriceUpdate)
 
     def offers_for(
         self, accelerator_sku: str, acquisition: str | None = None, rankable_only: bool = True
@@ -189,11 +193,18 @@ def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
         *hardware_checks.generation(accelerators, folder / "accelerators.csv"),
         *egress.ladder(running, folder / "running_costs.csv"),
         *offer_checks.known(offers, catalogue.accelerators, catalogue.cpu_servers, file),
-        *offer_checks.twice(offers, file),
-        *offer_checks.stale(offers, file),
+        *price_faults(offers, file, numbers),
     ]
+    return catalogue, loading.faults
+
+
+def price_faults(
+    offers: Sequence[tuple[int, Offer]], file: Path, numbers: dict[str, Parameter]
+) -> list[DataError]:
+    """Faults of prices beside each other; `numbers` has the limits by which they are judged."""
+    faults = [*offer_checks.twice(offers, file), *offer_checks.stale(offers, file)]
     if all(name in numbers for name in NEEDED):
-        loading.faults += [
+        faults += [
             *offer_checks.outliers(
                 offers,
                 file,
@@ -202,7 +213,7 @@ def _load(folder: Path, today: date) -> tuple[Catalogue, list[DataError]]:
             ),
             *offer_checks.siblings(offers, file, numbers["price_sibling_factor"].likely),
         ]
-    return catalogue, loading.faults
+    return faults
 
 
 def _named(loading: _Loading, name: str) -> dict[str, Parameter]:
@@ -214,13 +225,52 @@ def _today() -> date:
 
 
 def load_catalogue(folder: Path | None = None) -> Catalogue:
-    """The catalogue of a folder, the shipped one when omitted (kept after the first call).
+    """The catalogue of a folder; when omitted the shipped one with the prices in use.
+
+    The prices in use are the shipped ones under the newest refreshed table, if there is one that
+    has no fault. The result is kept: a running app sees a refresh after its next start.
 
     Raises
     ------
     DataError : the first fault, with file, line, column and what would be right
     """
-    return _shipped() if folder is None else _checked(folder)
+    return _in_use(store.folder()) if folder is None else _checked(folder)
+
+
+def shipped_catalogue() -> Catalogue:
+    """The shipped catalogue without any refreshed price (kept after the first call).
+
+    Raises
+    ------
+    DataError : the first fault
+    """
+    return _shipped()
+
+
+@lru_cache(maxsize=4)
+def _in_use(place: Path) -> Catalogue:
+    newest = store.newest(place)
+    return _shipped() if newest is None else with_update(_shipped(), newest, _today())
+
+
+def with_update(catalogue: Catalogue, file: Path, today: date) -> Catalogue:
+    """The catalogue with a refreshed table laid over its prices.
+
+    A table with a fault is refused as a whole: the catalogue keeps its prices and says why.
+    """
+    day = store.day_of(file)
+    try:
+        lines = store.read(file, today)
+        for line, offer in lines:
+            for fault in offer_checks.instance_price(offer, file, line):
+                raise fault
+        merged, used = store.overlay(catalogue.offers, lines)
+        for fault in price_faults(merged, file, catalogue.parameters):
+            raise fault
+    except DataError as fault:
+        return replace(catalogue, update=PriceUpdate(file.name, day, 0, str(fault)))
+    offers = tuple(offer for _, offer in merged)
+    return replace(catalogue, offers=offers, update=PriceUpdate(file.name, day, used))
 
 
 @lru_cache(maxsize=1)
@@ -257,5 +307,9 @@ def check_report(folder: Path | None = None) -> tuple[str, list[DataError]]:
         f"parameters     {len(catalogue.parameters):5d} rows",
         f"claims         {len(catalogue.claims):5d} rows",
     ]
+    if folder is None and (update := load_catalogue().update).file:
+        lines.append(f"refreshed      {update.rows:5d} offers, from {update.file}")
+        if update.fault:
+            lines.append(f"  not in use, the shipped prices are: {update.fault}")
     lines.append("No fault found." if not faults else f"{len(faults)} faults:")
     return "\n".join([*lines, *(f"  {fault}" for fault in faults)]), faults

@@ -10,10 +10,17 @@ from engine.catalogue.models import Accelerator, CpuServer, Offer
 from engine.errors import DataError
 
 Numbered = Sequence[tuple[int, Offer]]
+Key = tuple[str, str, str, str, str, int]
 # GB against GiB.
 MEMORY_ROUNDING = 0.08
 # The same figure, apart from rounding.
 SAME_PRICE = 0.001
+
+
+def offer_key(offer: Offer) -> Key:
+    """What makes a price the same offer on another day: who, what, where, on which terms."""
+    o = offer
+    return (o.provider, o.sku, o.region, o.acquisition, o.min_commit, o.gpus_per_instance)
 
 
 def instance_price(offer: Offer, file: Path, line: int) -> list[DataError]:
@@ -92,11 +99,11 @@ def known(
 
 def twice(offers: Numbered, file: Path) -> Iterator[DataError]:
     """No price that ranks stands twice, or beside the older one that it replaced."""
-    seen: dict[tuple[object, ...], int] = {}
+    seen: dict[Key, int] = {}
     for line, o in offers:
         if not o.rankable:
             continue
-        key = (o.provider, o.sku, o.region, o.acquisition, o.min_commit, o.gpus_per_instance)
+        key = offer_key(o)
         if key in seen:
             yield DataError(
                 f"the price of {o.provider} {o.sku} stands on line {seen[key]} as well",
