@@ -93,7 +93,7 @@ def verdict(report: CostReport, way: Way) -> str:
     """Whether a way is the one looked at, the cheapest, or why it can't be had."""
     if way.refusals:
         reason = "; ".join(way.refusals)
-        return f"{'No price' if way.flow is None else 'Ruled out'}: {reason}"
+        return f"{'Not to be had' if way.flow is None else 'Ruled out'}: {reason}"
     said = ["the way looked at"] if way is report.chosen else []
     if report.cheapest is not None and way.id == report.cheapest.id:
         said.append("the cheapest that is allowed")

@@ -12,12 +12,13 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from engine.assessment import (
@@ -137,34 +138,34 @@ def to_xlsx(answer: Assessment, link: str = "") -> bytes:
 
 def to_json(answer: Assessment) -> dict[str, Any]:
     """The whole answer as plain values; `version` changes when a name changes its meaning."""
-    plain = _plain(answer)
-    best = plain.pop("best")
+    found = plain(answer)
+    best = found.pop("best")
     return {
         "schema": "clusterfit/assessment",
         "version": JSON_VERSION,
-        "today": plain.pop("today"),
+        "today": found.pop("today"),
         "link": query_string(answer.workload, settings=answer.settings),
         "recommendation": {
-            "sentence": plain.pop("sentence"),
-            "sureness": plain.pop("sureness"),
+            "sentence": found.pop("sentence"),
+            "sureness": found.pop("sureness"),
             **best,
         },
-        **plain,
+        **found,
     }
 
 
 def to_text(answer: Assessment) -> str:
     """The answer for a shell: what to do, what it costs, how sure, why, what would change it."""
     best = answer.best
-    lines = [*_wrapped(answer.sentence, "", ""), f"{answer.sureness}.", ""]
+    lines = [*wrapped(answer.sentence, "", ""), f"{answer.sureness}.", ""]
     lines += [f"Cost   {words.likely(best.usd_per_month)} ({words.interval(best.usd_per_month)})"]
     lines += [f"Time   {words.likely(best.time)} ({words.interval(best.time)}); {best.time_label}"]
-    lines += _block("Why", [_told(r) for r in answer.reasons_for])
-    lines += _block("Against", [_told(answer.reason_against)] if answer.reason_against else [])
+    lines += block("Why", [_told(r) for r in answer.reasons_for])
+    lines += block("Against", [_told(answer.reason_against)] if answer.reason_against else [])
     lines += ["", "Options", *_option_table(answer.options)]
-    lines += _block("Ruled out", [f"{v.rules_out}: {v.reason}" for v in answer.ruled_out])
-    lines += _block("What would change it", _turns(answer.flips))
-    lines += _block(
+    lines += block("Ruled out", [f"{v.rules_out}: {v.reason}" for v in answer.ruled_out])
+    lines += block("What would change it", _turns(answer.flips))
+    lines += block(
         "Ask this next",
         [
             f"{q.title}: changes the answer in {words.percent(q.chance_it_changes)} of cases, "
@@ -172,8 +173,8 @@ def to_text(answer: Assessment) -> str:
             for q in worth_asking(answer)[:3]
         ],
     )
-    lines += _block("Architecture", [answer.architecture.verdict])
-    lines += _block("Mind", list(answer.warnings))
+    lines += block("Architecture", [answer.architecture.verdict])
+    lines += block("Mind", list(answer.warnings))
     lines += ["", f"As of {words.day(answer.today)}. Ranges hold in 8 of 10 cases."]
     return "\n".join(lines) + "\n"
 
@@ -420,21 +421,23 @@ def csv_cell(value: Any, digits: int = 12) -> str:
 # --- JSON
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Dataclasses and models as dictionaries, dates as ISO text, tuples as lists."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        found = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {**found, "points": value.points} if isinstance(value, Contribution) else found
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
+    if isinstance(value, np.ndarray | np.floating):
+        return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -443,14 +446,16 @@ def _plain(value: Any) -> Any:
 # --- plain text
 
 
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
+def wrapped(text: str, first: str, rest: str) -> list[str]:
+    """A text as lines of a shell's width; `first` and `rest` begin them."""
     return textwrap.wrap(
         words.one_line(text), TEXT_WIDTH, initial_indent=first, subsequent_indent=rest
     )
 
 
-def _block(title: str, texts: list[str]) -> list[str]:
-    lines = [line for text in texts for line in _wrapped(text, "  - ", "    ")]
+def block(title: str, texts: list[str]) -> list[str]:
+    """A title with a list below it; nothing when the list is empty."""
+    lines = [line for text in texts for line in wrapped(text, "  - ", "    ")]
     return ["", title, *lines] if lines else []
 
 

@@ -106,7 +106,7 @@ def test_a_barred_way_says_why_and_break_evens_and_prices_are_there() -> None:
     lines = read(report, answer, "https://x.example/?v=1")
     verdicts = {x["way"]: x["item"] for x in of(lines, "Ways") if x["section"] == "Verdict"}
     assert set(verdicts) == {w.label for w in report.ways}
-    assert verdicts["Capacity blocks"].startswith("No price: no provider")
+    assert verdicts["Capacity blocks"].startswith("Not to be had: no provider")
     even = dict(report.wins.utilization)["reserved for 1 year"]
     item = "Reserved for 1 year beats on demand above"
     for column, value in (("low", even.low), ("likely", even.value), ("high", even.high)):
