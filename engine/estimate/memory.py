@@ -9,6 +9,7 @@ References
 [2] Dettmers et al. 2023, arXiv 2305.14314: 4-bit weights with scales quantized again.
 [3] DeepSeek-AI 2024, arXiv 2412.19437: latent attention, heads of 128 + 64 and of 128.
 [4] Hu et al. 2021, arXiv 2106.09685: low-rank adapters.
+[5] Gu and Dao 2023, arXiv 2312.00752: a selective state-space layer expands its width twice.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ __all__ = [
 MOMENT_BYTES = {"adam": 8.0, "adam8bit": 2.0, "sgd": 4.0, "muon": 4.0}  # of Adam: two in 32 bits
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0}  # as trained
 USABLE = 0.95  # of what the card reports; beyond, an allocation fails sooner or later
+# Elements a token leaves in a state-space layer [5], in hidden sizes: the expanded width and its
+# gate (2 + 2), after the convolution, the step sizes, the scan's output before and after the gate.
+STATE_WIDTH = 12.0
 LATENT_HEAD = 160.0  # elements a head of latent attention: query and key 192, value and output 128
 Schedule = Literal["1f1b", "gpipe", "dualpipe"]
 SCHEDULES: dict[Schedule, float] = {"1f1b": ONE_F_ONE_B, "gpipe": GPIPE, "dualpipe": DUALPIPE}
@@ -118,7 +122,9 @@ def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:
     """What the memory of a GPU depends on, of a shape and a plan; all plain numbers."""
     gated = 3.0 if shape.gated_mlp else 2.0
     fused = gated - 1.0  # gate and up projection are one matrix
-    hidden, layers = float(shape.hidden), float(shape.layers)
+    # An encoder has as many layers as its decoder.
+    layers = float(shape.layers * (2 if shape.kind == "encoder-decoder" else 1))
+    hidden = float(shape.hidden)
     query, keys = _attention_widths(shape)
     adapters = _trains_adapters(plan)
     share = adapter_params(shape, plan.lora_rank) / max(shape.total_params, 1.0)
@@ -130,7 +136,8 @@ def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:
     return MemoryInputs(
         params=shape.total_params, expert_params=routed_params(shape), layers=layers,
         hidden=hidden, heads=float(shape.heads), q_width=query, kv_width=keys,
-        mlp_width=gated * (shape.ffn * (1 - sparse) + expert * passed), vocab=float(shape.vocab),
+        mlp_width=gated * (_dense_width(shape) * (1 - sparse) + expert * passed)
+        + STATE_WIDTH * hidden * _state_share(shape), vocab=float(shape.vocab),
         seq=float(plan.seq_len), micro_batch=float(plan.micro_batch), tp=float(plan.tp),
         pp=float(plan.pp), cp=float(plan.cp), ep=float(plan.ep), d=float(plan.shard_ranks),
         zero=float(plan.zero_stage), micro_batches=float(plan.micro_batches),
@@ -159,8 +166,30 @@ def _sparse_share(shape: ModelShape) -> float:
     return max(shape.layers - shape.dense_layers, 0) / shape.layers if shape.is_moe else 0.0
 
 
+def _state_share(shape: ModelShape) -> float:
+    """Share of the layers that carry a state instead of attending."""
+    return min(shape.state_layers / shape.layers, 1.0)
+
+
+def _dense_width(shape: ModelShape) -> float:
+    """Width of the MLP of an average layer; where it is not one number, what parameters leave.
+
+    A state-space layer's inner width is no MLP.
+    """
+    if shape.attention == "none" and shape.state_layers:
+        return 0.0
+    if shape.ffn or shape.is_moe:
+        return float(shape.ffn)
+    layer = (shape.total_params - shape.embedding_params) / shape.layers / shape.hidden
+    query, keys = _attention_widths(shape)
+    return max(layer - 2 * query - 2 * keys, 0.0) / (3.0 if shape.gated_mlp else 2.0)
+
+
 def _attention_widths(shape: ModelShape) -> tuple[float, float]:
-    """Elements a token has of queries, and of keys (as many of values)."""
+    """Elements a token has of queries, and of keys (as many of values), in an average layer."""
+    if shape.state_layers:
+        attends = 1 - _state_share(shape)
+        return (attends * shape.heads * shape.head_dim, attends * shape.kv_heads * shape.head_dim)
     if shape.attention == "mla":  # keys and values of every head are made before the core [3]
         return shape.heads * LATENT_HEAD, shape.heads * LATENT_HEAD
     return float(shape.heads * shape.head_dim), float(shape.kv_heads * shape.head_dim)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,32 @@ def test_the_estimate_has_an_interval_around_the_total() -> None:
     assert told.low < told.likely < told.high
     wider = memory_estimate(memory, megatron=False)
     assert wider.high - wider.low > told.high - told.low
+
+
+def kept_a_token(shape: ModelShape) -> float:
+    """Bytes of activations a token and layer, of Megatron-type code: by two lengths."""
+    short, long = (
+        one(plan_memory(shape, TrainingPlan(gpus=1, seq_len=n)).activations) for n in (1000, 3000)
+    )
+    return (long - short) * GIB / 2000 / shape.layers
+
+
+def test_a_state_space_layer_keeps_its_expanded_width() -> None:
+    # Two norms' inputs 8h; in and gate 4h elements, convolution 2h, steps 2h, scan 2h and 2h.
+    mamba = ModelShape(
+        name="mamba", total_params=7.27e9, active_params=7.27e9, embedding_params=5.3e8,
+        layers=64, hidden=4096, heads=1, kv_heads=1, head_dim=1, ffn=8192, vocab=65_024,
+        attention="none", state_layers=64,
+    )  # fmt: skip
+    assert kept_a_token(mamba) == pytest.approx(4096 * (8 + 2 * 12), rel=0.03)
+
+
+def test_a_width_that_differs_by_layer_is_what_the_parameters_leave() -> None:
+    # Llama 3 8B without its MLP's width: the parameters of a layer less its attention.
+    unstated = replace(LLAMA_8B, ffn=0)
+    assert kept_a_token(unstated) == pytest.approx(kept_a_token(LLAMA_8B), rel=0.01)
+
+
+def test_an_encoder_counts_as_much_as_its_decoder() -> None:
+    both = replace(LLAMA_8B, kind="encoder-decoder")
+    assert kept_a_token(both) == pytest.approx(2 * kept_a_token(LLAMA_8B), rel=0.05)
