@@ -1,0 +1,469 @@
+"""Every file of a kit is read by its own tool, or by a schema of the tool's documented options."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import importlib
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.report.launch import launch_files
+from tests.report.launch_sample import CASES
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "launch"
+BIN = Path(sys.executable).parent
+yaml: Any = importlib.import_module("yaml")
+jsonschema: Any = importlib.import_module("jsonschema")
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@pytest.fixture(params=CASES)
+def kit(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A kit in a folder of its own."""
+    write(launch_files(*CASES[request.param]), tmp_path)
+    return tmp_path
+
+
+def write(files: dict[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755 if text.startswith("#!") else 0o644)
+
+
+def run(folder: Path, *command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(c) for c in command], cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, **env},
+    )  # fmt: skip
+
+
+def tool(name: str) -> Path:
+    """A program of this environment."""
+    assert (BIN / name).exists(), f"{name} is in the lock, but not installed"
+    return BIN / name
+
+
+# --- shell
+
+
+def scripts(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if p.suffix in (".sh", ".env", ".sbatch"))
+
+
+def test_bash_reads_every_script(kit: Path) -> None:
+    assert {"job.env", "run_node.sh", "setup.sh", "slurm.sbatch"} <= set(scripts(kit))
+    for name in scripts(kit):
+        done = run(kit, "bash", "-n", name)
+        assert done.returncode == 0, done.stderr
+
+
+def test_shellcheck_finds_nothing(kit: Path) -> None:
+    for name in scripts(kit):
+        done = run(kit, tool("shellcheck"), "--external-sources", name)
+        assert done.returncode == 0, done.stdout
+
+
+# --- what the scripts do, with the tools of a cluster played by scripts of a few lines
+
+
+def play(folder: Path, **programs: str) -> str:
+    """A PATH on which these programs come first."""
+    place = folder / "bin"
+    place.mkdir()
+    for name, text in programs.items():
+        (place / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+        (place / name).chmod(0o755)
+    return f"{place}:{os.environ['PATH']}"
+
+
+def local(name: str, folder: Path, **texts: str) -> None:
+    """A kit of this case with its folders inside another."""
+    files = launch_files(*CASES[name])
+    for variable, value in {"CHECKPOINT_DIR": str(folder / "saved"), **texts}.items():
+        files["job.env"] = re.sub(
+            rf"^{variable}=.*$", f"{variable}={shlex.quote(value)}", files["job.env"], flags=re.M
+        )
+    write(files, folder)
+
+
+TORCHRUN = 'printf "%s\\n" "$@"; echo "DATASET=$DATASET"; echo "NCCL_NET=${NCCL_NET:-}"'
+
+
+def test_all_nodes_get_the_same_rendezvous_and_one_opens_it(tmp_path: Path) -> None:
+    local("fsdp", tmp_path)
+    path = play(tmp_path, torchrun=TORCHRUN)
+    common = {"PATH": path, "JOB_ID": "77-0", "HEAD_ADDRESS": "node3"}
+    outputs = []
+    for index in ("0", "1", "15"):
+        done = run(tmp_path, "./run_node.sh", **common, NODE_INDEX=index)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout.splitlines())
+    first, second, last = outputs
+    assert second == last
+    assert "--rdzv-conf=is_host=true" in first
+    assert "--rdzv-conf=is_host=false" in second
+    assert set(first) - {"--rdzv-conf=is_host=true"} == set(second) - {"--rdzv-conf=is_host=false"}
+    for argument in ("--nnodes=16", "--nproc-per-node=8", "--rdzv-id=77-0", "--rdzv-backend=c10d",
+                     "--rdzv-endpoint=node3:29500", "train.py", "train.json",
+                     "NCCL_NET=IB"):  # fmt: skip
+        assert argument in first
+
+
+@pytest.mark.parametrize("missing", ["JOB_ID", "HEAD_ADDRESS", "NODE_INDEX"])
+def test_a_node_that_was_not_told_stops_with_words(missing: str, tmp_path: Path) -> None:
+    local("fsdp", tmp_path)
+    env = {"JOB_ID": "77-0", "HEAD_ADDRESS": "node3", "NODE_INDEX": "1",
+           "PATH": play(tmp_path, torchrun=TORCHRUN)}  # fmt: skip
+    env[missing] = ""
+    done = run(tmp_path, "./run_node.sh", **env)
+    assert done.returncode != 0
+    assert f"set {missing} to" in done.stderr
+
+
+def test_a_bucket_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    write(launch_files(*CASES["megatron"]), tmp_path)
+    done = run(tmp_path, "./run_node.sh", PATH=play(tmp_path, torchrun=TORCHRUN))
+    assert done.returncode == 1
+    assert "s3://our-bucket/corpus/pile_text_document is no folder" in done.stderr
+
+
+def test_a_mounted_bucket_takes_the_place_of_its_address(tmp_path: Path) -> None:
+    write(launch_files(*CASES["megatron"]), tmp_path)
+    done = run(tmp_path, "./run_node.sh", PATH=play(tmp_path, torchrun=TORCHRUN), JOB_ID="1",
+               HEAD_ADDRESS="a", NODE_INDEX="0", DATASET_MOUNT="/data/pile_text_document",
+               CHECKPOINT_MOUNT=str(tmp_path / "ck"), STOP_AT="99999999999")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "DATASET=/data/pile_text_document" in lines
+    assert lines[lines.index("--data-path") + 1] == "/data/pile_text_document"
+    assert lines[lines.index("--save") + 1] == str(tmp_path / "ck")
+    assert int(lines[lines.index("--exit-duration-in-mins") + 1]) > 0
+
+
+def test_another_program_runs_in_place_of_the_training(tmp_path: Path) -> None:
+    local("fine-tuning", tmp_path)
+    done = run(tmp_path, "./run_node.sh", "check_network.py",
+               PATH=play(tmp_path, torchrun=TORCHRUN))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "check_network.py" in done.stdout
+    assert "train.py" not in done.stdout
+    assert "--standalone" in done.stdout
+
+
+# --- Slurm
+
+
+@lru_cache
+def sbatch_options() -> dict[str, str]:
+    with (FIXTURES / "sbatch_options.csv").open(encoding="utf-8", newline="") as file:
+        return {row["option"]: row["value"] for row in csv.DictReader(file)}
+
+
+def sbatch(text: str) -> dict[str, str]:
+    """What `sbatch --test-only` would read: options until the first command, each a known one.
+
+    The first line names an interpreter, lines of options come before any command, an option is
+    given once, and its value has the documented form.
+    """
+    lines = text.splitlines()
+    assert lines[0].startswith("#!/")
+    found: dict[str, str] = {}
+    commands = False
+    for line in lines[1:]:
+        if not line.startswith("#SBATCH"):
+            commands = commands or bool(line.strip() and not line.startswith("#"))
+            continue
+        assert not commands, f"is not read after a command: {line}"
+        words = shlex.split(line.removeprefix("#SBATCH"), comments=True)
+        assert len(words) == 1, line
+        option, _, value = words[0].removeprefix("--").partition("=")
+        assert words[0].startswith("--"), line
+        assert option in sbatch_options(), line
+        assert re.fullmatch(sbatch_options()[option], value), line
+        assert option not in found, line
+        found[option] = value
+    return found
+
+
+@every_case
+def test_sbatch_would_take_the_batch_file(name: str) -> None:
+    plan, ask = CASES[name]
+    options = sbatch(launch_files(plan, ask)["slurm.sbatch"])
+    assert int(options["nodes"]) * int(options["gpus-per-node"]) == plan.gpus
+    assert options["ntasks-per-node"] == "1"  # torchrun starts the processes
+    days, hours, minutes, seconds = re.split("[-:]", options["time"])
+    limit = (int(days) * 24 + int(hours)) * 60 + int(minutes) + int(seconds) / 60
+    assert limit == ask.time_limit_hours * 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["#SBATCH --nodes=2", "#!/bin/bash\necho\n#SBATCH --nodes=2", "#!/bin/bash\n#SBATCH --node=2",
+     "#!/bin/bash\n#SBATCH --nodes=two", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --nodes=2",
+     "#!/bin/bash\n#SBATCH --job-name=a b"],
+)  # fmt: skip
+def test_the_reader_of_batch_files_refuses_what_sbatch_would(text: str) -> None:
+    with pytest.raises(AssertionError):
+        sbatch(text)
+
+
+def batch(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the batch file with a queue that is played."""
+    return run(folder, "bash", "slurm.sbatch", SLURM_SUBMIT_DIR=str(folder), SLURM_JOB_ID="4711",
+               SLURM_JOB_NODELIST="gpu[07-22]", **env)  # fmt: skip
+
+
+SCONTROL = """case "$1" in
+show) for i in $(seq -w 7 22); do echo "gpu$i"; done ;;
+requeue) echo "queued again: $2" ;;
+esac"""
+SRUN = """echo "id $JOB_ID head $HEAD_ADDRESS stop $((STOP_AT > 0))"
+if [[ -n "${STEPS:-}" ]]; then mkdir -p saved; echo "$STEPS" > saved/latest_step; fi
+exit "${FAILS:-0}" """
+
+
+@pytest.mark.parametrize(
+    ("steps", "fails", "code", "words"),
+    [
+        ("476838", "0", 0, "steps saved: 476838 of 476838"),
+        ("500", "0", 0, "queued again: 4711"),
+        ("500", "1", 0, "queued again: 4711"),
+        ("", "0", 1, "steps saved: 100 of 476838"),
+        ("", "7", 7, "steps saved: 100 of 476838"),
+    ],
+)
+def test_a_job_is_queued_again_only_when_it_got_further(
+    steps: str, fails: str, code: int, words: str, tmp_path: Path
+) -> None:
+    local("fsdp", tmp_path)
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "latest_step").write_text("100\n")
+    path = play(tmp_path, scontrol=SCONTROL, srun=SRUN)
+    done = batch(tmp_path, PATH=path, STEPS=steps, FAILS=fails, SLURM_RESTART_COUNT="2")
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout
+    assert ("queued again" in done.stdout) == (steps == "500")
+    # One id for all nodes, another one after each restart; the head is the first node.
+    assert "id 4711-2 head gpu07 stop 1" in done.stdout
+
+
+# --- SkyPilot
+
+
+def schema(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((FIXTURES / name).read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(data)
+    return data
+
+
+@every_case
+def test_skypilot_s_task_follows_its_documentation(name: str) -> None:
+    plan, ask = CASES[name]
+    text = launch_files(plan, ask).get("skypilot.yaml")
+    if text is None:
+        pytest.fail("every case rents somewhere that SkyPilot knows")
+    task = yaml.safe_load(text)
+    jsonschema.validate(task, schema("skypilot_task.schema.json"))
+    gpus = int(task["resources"]["accelerators"].partition(":")[2])
+    assert task["num_nodes"] * gpus == plan.gpus
+    for part in ("setup", "run"):
+        done = subprocess.run(["bash", "-n"], input=task[part], text=True, check=False)
+        assert done.returncode == 0
+
+
+def test_the_first_of_skypilot_s_nodes_is_the_head(tmp_path: Path) -> None:
+    task = yaml.safe_load(launch_files(*CASES["fsdp"])["skypilot.yaml"])
+    local("fsdp", tmp_path)
+    script = task["run"].replace("CHECKPOINT_MOUNT=/checkpoints", f"CHECKPOINT_MOUNT={tmp_path}")
+    done = run(tmp_path, "bash", "-c", script, PATH=play(tmp_path, torchrun=TORCHRUN),
+               SKYPILOT_TASK_ID="sky-1", SKYPILOT_NODE_IPS="10.0.0.7\n10.0.0.8",
+               SKYPILOT_NODE_RANK="1")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for argument in ("--rdzv-endpoint=10.0.0.7:29500", "--rdzv-id=sky-1",
+                     "--rdzv-conf=is_host=false"):  # fmt: skip
+        assert argument in done.stdout.splitlines()
+
+
+# --- Ansible
+
+
+def test_ansible_reads_the_playbook(kit: Path) -> None:
+    done = run(kit, tool("ansible-playbook"), "--syntax-check", "--inventory", "n1,n2,",
+               "node_setup.yml", ANSIBLE_HOME=str(kit / "ansible"),
+               ANSIBLE_LOCALHOST_WARNING="False")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@lru_cache
+def module_options(name: str) -> dict[str, Any]:
+    """What Ansible's own documentation of a module lists."""
+    module = importlib.util.find_spec(f"ansible.modules.{name}")
+    assert module is not None, f"Ansible has no module {name}"
+    assert module.origin is not None
+    tree = ast.parse(Path(module.origin).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
+            options: dict[str, Any] = yaml.safe_load(ast.literal_eval(node.value))["options"]
+            return options
+    raise AssertionError(f"{name} is not documented")
+
+
+TASK_WORDS = {"name", "register", "when", "loop", "changed_when"}
+
+
+@every_case
+def test_every_task_uses_options_that_its_module_has(name: str) -> None:
+    (play_,) = yaml.safe_load(launch_files(*CASES[name])["node_setup.yml"])
+    assert set(play_) == {"name", "hosts", "become", "gather_facts", "vars", "tasks"}
+    for task in play_["tasks"]:
+        (module,) = set(task) - TASK_WORDS
+        options = module_options(module.removeprefix("ansible.builtin."))
+        known = set(options) | {alias for o in options.values() for alias in o.get("aliases", ())}
+        assert set(task[module]) <= known, task
+        for option, value in task[module].items():
+            choices = options.get(option, {}).get("choices")
+            assert choices is None or value in choices, task
+
+
+# --- training settings
+
+
+@every_case
+def test_deepspeed_s_configuration_follows_its_documentation(name: str) -> None:
+    files = launch_files(*CASES[name])
+    if "deepspeed.json" not in files:
+        return
+    data = json.loads(files["deepspeed.json"])
+    jsonschema.validate(data, schema("deepspeed.schema.json"))
+    offloads = CASES[name][0].cpu_offload
+    assert ("offload_optimizer" in data["zero_optimization"]) == offloads
+
+
+def test_some_case_uses_deepspeed() -> None:
+    assert [n for n in CASES if "deepspeed.json" in launch_files(*CASES[n])]
+
+
+@lru_cache
+def megatron_parser() -> argparse.ArgumentParser:
+    """A parser of Megatron-LM's arguments, which like it takes no shortened names."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    kinds: dict[str, Any] = {"int": int, "float": float, "text": str, "choice": str}
+    with (FIXTURES / "megatron_arguments.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["kind"] == "flag":
+                parser.add_argument(f"--{row['argument']}", action="store_true")
+            else:
+                parser.add_argument(
+                    f"--{row['argument']}", type=kinds[row["kind"]],
+                    choices=row["choices"].split() or None,
+                )  # fmt: skip
+    return parser
+
+
+def megatron_cases() -> list[str]:
+    return [n for n in CASES if "megatron_args.sh" in launch_files(*CASES[n])]
+
+
+@pytest.mark.parametrize("name", megatron_cases())
+def test_megatron_takes_the_arguments(name: str, tmp_path: Path) -> None:
+    plan, ask = CASES[name]
+    write(launch_files(plan, ask), tmp_path)
+    done = run(tmp_path, "bash", "-c", "set -eu; . ./job.env; . ./megatron_args.sh; "
+               ". ./checkpoint_args.sh; "
+               'printf "%s\\0" "${MEGATRON_ARGS[@]}" "${CHECKPOINT_ARGS[@]}"')  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split("\0")[:-1]
+    names = [word for word in words if word.startswith("--")]
+    assert len(names) == len(set(names))
+    args = megatron_parser().parse_args(words)
+    assert (args.data_path, args.save) == (ask.dataset, ask.checkpoint_dir)
+    _obeys_megatron(args, plan.gpus)
+
+
+def _obeys_megatron(args: argparse.Namespace, world: int) -> None:
+    """Rules that Megatron-LM checks when it starts."""
+    tp, pp = args.tensor_model_parallel_size, args.pipeline_model_parallel_size
+    model = tp * pp * args.context_parallel_size
+    assert world % model == 0
+    ranks = world // model
+    assert args.global_batch_size % (args.micro_batch_size * ranks) == 0
+    assert args.num_attention_heads % tp == 0
+    assert args.ffn_hidden_size % tp == 0
+    if args.sequence_parallel:
+        assert tp > 1
+        assert args.seq_length % tp == 0
+    assert not (args.overlap_param_gather and not args.overlap_grad_reduce)
+    assert not (args.overlap_param_gather and not args.use_distributed_optimizer)
+    chunks = pp * (args.num_virtual_stages_per_pipeline_rank or 1)
+    if args.pipeline_model_parallel_layout:
+        assert args.num_virtual_stages_per_pipeline_rank is None
+        layout = args.pipeline_model_parallel_layout
+        assert layout.count("t") == args.num_layers
+        assert len(layout.split("|")) % pp == 0
+    else:
+        assert args.num_layers % chunks == 0
+    assert not (args.fp8_format and args.fp4_format)
+    if args.num_experts:
+        assert args.num_experts % args.expert_model_parallel_size == 0
+        assert (world // pp) % args.expert_model_parallel_size == 0
+        assert tp == 1 or args.sequence_parallel
+    if args.recompute_granularity == "full":
+        assert args.recompute_method
+        assert args.recompute_num_layers
+    if args.async_save:
+        assert args.ckpt_format == "torch_dist"
+    if args.optimizer_cpu_offload:
+        assert args.use_precision_aware_optimizer
+
+
+# --- programs
+
+
+def test_python_and_ruff_read_the_programs(kit: Path) -> None:
+    programs = sorted(p.name for p in kit.glob("*.py"))
+    for name in programs:
+        compile((kit / name).read_text(encoding="utf-8"), name, "exec")
+    for command in ("check", "--select=E,F,W,I,B,UP,SIM,C4"), ("format", "--check"):
+        done = run(kit, tool("ruff"), command[0], "--isolated", "--line-length=100", *command[1:],
+                   *programs)  # fmt: skip
+        assert done.returncode == 0, done.stdout
+
+
+@every_case
+def test_every_setting_is_read_and_every_one_that_is_read_is_set(name: str) -> None:
+    files = launch_files(*CASES[name])
+    if "train.json" not in files:
+        return
+    given = set(json.loads(files["train.json"])) | set(json.loads(files["checkpoint.json"]))
+    program = files.get("train.py") or files["train_deepspeed.py"]
+    read = set(re.findall(r"settings\[\"(\w+)\"\]", files["common.py"] + program))
+    assert read - {"dataset", "checkpoint_dir"} == given
+
+
+@every_case
+def test_every_package_that_is_imported_is_installed_by_the_kit(name: str) -> None:
+    files = launch_files(*CASES[name])
+    wanted = {re.split("[>=]", line)[0] for line in files["requirements.txt"].splitlines()}
+    at_the_top = {
+        alias.split(".")[0]
+        for file, text in files.items() if file.endswith(".py")
+        for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in ([node.module or ""] if isinstance(node, ast.ImportFrom)
+                      else [a.name for a in node.names])
+    }  # fmt: skip
+    own = {file.removesuffix(".py") for file in files}
+    assert at_the_top - own - set(sys.stdlib_module_names) <= wanted
