@@ -9,7 +9,7 @@ from engine.workload.reliability_terms import Spot
 from pages.components import labels, reliability_charts, reliability_parts, shell
 from pages.components.term_fields import term
 
-TITLE = "Reliability of the run"
+TITLE = "Reliability"
 OF = "reliability"
 SPOT = {Spot.plan: "as in the plan", Spot.on: "yes", Spot.off: "no"}
 
@@ -24,19 +24,22 @@ with shell.page(TITLE, ":material/health_and_safety:"):
         st.stop()
     found, plan = everything.figures, everything.figures.plan
     st.markdown(f"**{labels.plain(found.sentence)}**")
-    reliability_parts.figures(found)
+    if not plan.service:
+        reliability_parts.figures(found)
     for note in found.notes:
         st.info(labels.plain(note), icon=":material/info:")
 
     if plan.service:
         reliability_parts.service(plan, answer, terms)
     else:
-        by_size, by_interval = st.columns(2, gap="large")
-        with by_size:
-            curve = everything.sizes
-            st.subheader(labels.plain(curve.title), anchor=False)
-            reliability_charts.size(curve, plan.unit)
-            st.caption(labels.plain(curve.message))
+        by_interval = st.container()
+        if plan.in_step:
+            by_size, by_interval = st.columns(2, gap="large")
+            with by_size:
+                curve = everything.sizes
+                st.subheader(labels.plain(curve.title), anchor=False)
+                reliability_charts.size(curve, plan.unit)
+                st.caption(labels.plain(curve.message))
         with by_interval:
             saving = everything.intervals
             st.subheader(labels.plain(saving.title), anchor=False)

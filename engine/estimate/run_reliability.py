@@ -197,6 +197,7 @@ class RunConditions:
     per_machine : devices of one machine
     save : stall of a checkpoint; restart : from a failure to useful work
     interval : work between checkpoints, None for the best
+    longest : of a run that is short: its own work; no interval is longer, as it ends in a save
     swap_share : failures after which the job needs another machine
     repair : hours until a broken machine is back; spares : idle machines that stand by
     spread, one_slower : see `slowest_machine`
@@ -212,6 +213,7 @@ class RunConditions:
     restart: Real
     per_machine: Real = 1.0
     interval: Real | None = None
+    longest: Real | None = None
     swap_share: Real = 0.0
     repair: Real = 0.0
     spares: int = 0
@@ -289,6 +291,9 @@ def outcome(run: RunConditions) -> RunOutcome:
     mtbf = 1 / abrupt
     save, restart = np.asarray(run.save, float), np.asarray(run.restart, float)
     best = np.asarray(exact_interval(save, mtbf))
+    if run.longest is not None:
+        _positive("longest", run.longest)
+        best = np.minimum(best, run.longest)
     interval = best if run.interval is None else np.asarray(run.interval, float)
 
     slow = np.asarray(slowest_machine(machines, run.spread, run.one_slower), float)
@@ -422,7 +427,7 @@ def _work_again(run: RunConditions, machines: Array) -> Array:
 def _values(run: RunConditions) -> list[Real | None]:
     plain = (
         run.devices, run.device_mtbf, run.save, run.restart, run.per_machine, run.interval,
-        run.swap_share, run.repair, run.spread, run.one_slower, run.silent, run.unseen,
+        run.longest, run.swap_share, run.repair, run.spread, run.one_slower, run.silent, run.unseen,
         run.reclaims, run.notice, run.requeue,
     )  # fmt: skip
     checks = run.checks

@@ -94,6 +94,7 @@ class Reliability:
     best_interval: Estimate
     failures: Estimate
     reclaims: Estimate
+    stops: Estimate
     days: Estimate
     lost_hours: Estimate
     lost_usd: Estimate
@@ -139,6 +140,7 @@ def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
         best_interval=range_of(point.best_interval, drawn.best_interval, "h"),
         failures=range_of(told.failures, spread.failures, "stops"),
         reclaims=range_of(told.reclaims, spread.reclaims, "stops"),
+        stops=range_of(told.failures + told.reclaims, spread.failures + spread.reclaims, "stops"),
         days=range_of(told.days, spread.days, "days"),
         lost_hours=range_of(told.lost_device_hours, spread.lost_device_hours, f"{plan.unit}-hours"),
         lost_usd=range_of(told.lost_usd, spread.lost_usd, "USD"),
@@ -223,14 +225,15 @@ def _sentence(r: Reliability) -> str:
             f"{machines} of {plan.name}: expect a failure every {duration(r.mtbf.likely)}, "
             f"{duration(r.mtbf.low)} to {duration(r.mtbf.high)}."
         )
-    stops = r.failures.likely + r.reclaims.likely
+    stops = r.stops.likely
     often = f"about {stops:,.1f} stops" if stops < 9.5 else f"about {stops:,.0f} stops"
     if stops < 0.05:
         often = "hardly a stop"
     return (
         f"{count(plan.devices, plan.unit)} for {duration(plan.useful_hours)} of work: {often}, "
         f"{r.useful.likely:.1%} of the paid time useful ({r.useful.low:.1%} to "
-        f"{r.useful.high:.1%}), {money(r.lost_usd.likely)} of {money(r.paid_usd.likely)} lost."
+        f"{r.useful.high:.1%}), {money(round(r.lost_usd.likely, 2))} of "
+        f"{money(round(r.paid_usd.likely, 2))} lost."
     )
 
 
@@ -326,16 +329,9 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
                f"failure costs {money((best / 2 + float(np.max(run.restart))) * fleet)}."),
     ]  # fmt: skip
     if plan.in_step:
-        every = value("checkpoint_000_hours")
-        tests = plan.machines * HOURS_PER_MONTH / every
-        alarms = float(false_alarms(tests, 3.0))
-        right = float(alarm_threshold(tests, min(1.0, tests)))
         found += [
             Saying("000", "C068, C070", "Validation every six hours costs 2% of the time",
                    _validation(run)),
-            Saying("000", "C069", "Pause when a machine differs by more than 3 deviations",
-                   f"With {count(plan.machines, 'machine')} that is {alarms:,.2g} false alarms a "
-                   f"month, for one statistic each; {right:.1f} deviations give one a month."),
             Saying("001", "C162, C164", "A machine 0.3% slower took throughput down by 72%",
                    "A step waits for its slowest machine, so 0.3% slower is 0.3% slower. 72% less "
                    "needs a machine 3.6 times slower, or time-outs: look for a throttled or "
@@ -344,6 +340,16 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
                    f"Right: {duration(best / 2)} of work and {duration(float(np.max(run.restart)))}"
                    " of restart a time."),
         ]  # fmt: skip
+    if plan.in_step and plan.machines > 1:
+        every = value("checkpoint_000_hours")
+        tests = plan.machines * HOURS_PER_MONTH / every
+        alarms = float(false_alarms(tests, 3.0))
+        right = float(alarm_threshold(tests, min(1.0, tests)))
+        found.append(
+            Saying("000", "C069", "Pause when a machine differs by more than 3 deviations",
+                   f"With {count(plan.machines, 'machine')} that is {alarms:,.2g} false alarms a "
+                   f"month, for one statistic each; {right:.1f} deviations give one a month.")
+        )  # fmt: skip
     return tuple(found)
 
 

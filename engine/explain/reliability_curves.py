@@ -120,6 +120,7 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
     likely, drawn = conditions(plan, terms, found), conditions(plan, terms, found, draws(found))
     best = float(outcome(likely).best_interval)
     # Wide enough for both articles' marks and for what the user has set.
+    likely, drawn = replace(likely, longest=None), replace(drawn, longest=None)
     wide = max(best * 6, LONGEST_TRIED, (terms.interval_min or 0) / 60 * 1.5)
     at = np.geomspace(min(best / 20, 0.1), wide, 60)
     share = np.asarray(outcome(replace(likely, interval=at)).useful) * 100
@@ -129,13 +130,16 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
     if terms.interval_min is not None:
         marks.append((terms.interval_min, "yours"))
     kept = {h: float(outcome(replace(likely, interval=h)).useful) for h in (best, 0.25, 6.0)}
+    title = f"Save every {duration(best)}"
+    if plan.in_step and best >= plan.useful_hours * (1 - 1e-9):
+        title = "A run this short needs no save before its end"
     return IntervalCurve(
         tuple((float(t) * 60, float(s)) for t, s in zip(at, share, strict=True)),
         tuple(
             (float(t) * 60, float(a), float(b)) for t, a, b in zip(at, *ends, strict=True)
         ),
         tuple(marks),
-        f"Save every {duration(best)}",
+        title,
         f"That keeps {kept[best]:.2%} of the time; every 15 minutes {kept[0.25]:.2%}, every 6 "
         f"hours {kept[6.0]:.2%}. The curve is flat near its top: half or double the best interval "
         "costs little, ten times too long costs much.",

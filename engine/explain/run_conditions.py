@@ -245,6 +245,7 @@ def conditions(
         save=at["save"],
         restart=at["restart"],
         interval=None if terms.interval_min is None else terms.interval_min / 60,
+        longest=plan.useful_hours if plan.in_step else None,
         swap_share=np.minimum(at["swap_share"], 1.0),
         repair=at["repair"],
         spares=terms.spares if plan.in_step else 0,

@@ -185,7 +185,7 @@ def fleets(found: Sequence[Fleet], used: tuple[float, float, float]) -> None:
              "encoding": {"x": x, "x2": {"field": "x2"}, "y": {"value": 0},
                           "y2": {"value": {"expr": "height"}}}},
             {"data": {"values": [{"x": likely}]},
-             "mark": {"type": "rule", "strokeWidth": 2},
+             "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
              "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": {"expr": "height"}}}},
             {"mark": {"type": "rule", "color": ink(), "yOffset": 7},
              "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},

@@ -40,12 +40,15 @@ def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
 
 def _stops(n: float) -> str:
     """An expected count: rare ones keep their digits."""
+    if n < 0.01:
+        return "under 0.01"
     return labels.number(n, digits=2) if n < 10 else f"{n:,.0f}"
 
 
 def figures(found: Reliability) -> None:
     """The four figures of the run, each with the range that holds in 8 of 10 cases."""
-    mtbf, useful, days = found.mtbf, found.useful, found.days
+    mtbf, useful, stops = found.mtbf, found.useful, found.stops
+    days = [labels.duration(d * 24) for d in (found.days.low, found.days.likely, found.days.high)]
     with st.grid(columns=4, min_column_width=170):
         _tile(
             "A failure every",
@@ -53,32 +56,25 @@ def figures(found: Reliability) -> None:
             f"{labels.duration(mtbf.low)} to {labels.duration(mtbf.high)}",
             "Mean time between failures that stop the run, spot interruptions among them",
         )
-        if found.plan.service:
-            return
-        low, high = (
-            a + b
-            for a, b in (
-                (found.failures.low, found.reclaims.low),
-                (found.failures.high, found.reclaims.high),
-            )
-        )
-        stops = found.failures.likely + found.reclaims.likely
         _tile(
             "Expected restarts",
-            _stops(stops),
-            f"{_stops(low)} to {_stops(high)}",
+            _stops(stops.likely),
+            f"{_stops(stops.low)} to {_stops(stops.high)}",
             f"Failures {_stops(found.failures.likely)}, spot interruptions "
             f"{_stops(found.reclaims.likely)}",
         )
         _tile(
             "Useful share",
-            labels.percent(useful.likely),
-            f"{labels.percent(useful.low)} to {labels.percent(useful.high)}",
-            "The goodput",
+            f"{useful.likely:.1%}",
+            f"{useful.low:.1%} to {useful.high:.1%}",
+            "Of the time that is paid: the goodput",
         )
-        _tile("On the calendar", f"{days.likely:.3g} days",
-              f"{days.low:.3g} to {days.high:.3g} days",
-              f"{found.plan.useful_hours / 24:.3g} days of useful work")  # fmt: skip
+        _tile(
+            "On the calendar",
+            days[1],
+            f"{days[0]} to {days[2]}",
+            f"{labels.duration(found.plan.useful_hours)} of useful work",
+        )
     st.caption(
         plain(
             f"Lost: {labels.money(found.lost_usd.likely)}, "
@@ -88,6 +84,15 @@ def figures(found: Reliability) -> None:
             "failures, checkpoints, restarts and the slowest machine come on top."
         )
     )
+
+
+def _up(share: float) -> str:
+    """Availability; nines beyond the fifth are the model's, not the world's."""
+    return f"{share:.3%}" if share < 0.99999 else "over 99.999%"
+
+
+def _away(hours: float) -> str:
+    return labels.duration(hours) if hours * 3600 >= 1 else "under a second"
 
 
 def checkpoint(plan: RunPlan, found: Reliability) -> None:
@@ -116,7 +121,7 @@ def choices(found: Reliability) -> None:
             {
                 "Way": plain(c.title) + (f"  \n:small[{plain(c.note)}]" if c.note else ""),
                 "Useful": f"{c.useful:.1%}",
-                "Days": f"{c.days:.3g}",
+                "Takes": plain(labels.duration(c.days * 24)),
                 "Paid": plain(labels.money(c.paid_usd)),
                 "Difference": plain(saved),
             }
@@ -142,8 +147,8 @@ def service(plan: RunPlan, answer: Assessment, terms: ReliabilityTerms) -> None:
     rows = [
         {
             "Spare machines": str(s.spares),
-            "Enough are up": f"{s.up:.4%}",
-            "Away a year": plain(labels.duration(s.hours_away_a_year)),
+            "Enough are up": _up(s.up),
+            "Away a year": plain(_away(s.hours_away_a_year)),
             "Cost a month": plain(labels.money(s.usd_per_month)),
         }
         for s in reliability.service_spares(plan, known(plan, terms))

@@ -150,6 +150,23 @@ def test_machines_out_of_step_lose_their_own_task_only() -> None:
     assert "not work in step" in many.notes[0]
 
 
+def test_a_run_shorter_than_the_best_interval_saves_at_its_end() -> None:
+    answer = assess(Workload(kind=Kind.lora), draws=0)
+    short = ReliabilityTerms(run_days=0.02, spot=Spot.off)
+    found = reliability(answer, short)
+    assert found.interval == pytest.approx(0.02 * 24)
+    # One stall for the whole run: 30 s of 1,728 s.
+    saving = next(x.share for x in found.losses if x.cause == "checkpoints")
+    assert saving == pytest.approx(30 / (1728 + 30), rel=0.05)
+    assert "no save" in interval_curve(answer, short).title
+
+
+def test_stops_are_failures_and_interruptions(answer: Any) -> None:
+    found = reliability(answer, ReliabilityTerms(spot=Spot.on))
+    assert found.stops.likely == pytest.approx(found.failures.likely + found.reclaims.likely)
+    assert found.stops.low <= found.stops.likely <= found.stops.high
+
+
 def test_spare_machines_of_a_service_by_hand() -> None:
     answer = assess(Workload(kind=Kind.web), draws=0)
     terms = ReliabilityTerms(devices=2, repair_h=10, restart_min=0)
@@ -173,7 +190,7 @@ def test_an_unknown_fleet_is_said_with_those_that_are_known(answer: Any) -> None
 @pytest.mark.parametrize("kind", Kind)
 def test_the_page_opens_for_every_kind(app: Open, kind: Kind) -> None:
     visit = ask(app, Workload(kind=kind))
-    assert visit.title[0].value == "Reliability of the run"
+    assert visit.title[0].value == "Reliability"
     assert not visit.error
 
 
