@@ -10,6 +10,7 @@ References
 [3] DeepSeek-AI 2024, arXiv 2412.19437: latent attention, heads of 128 + 64 and of 128.
 [4] Hu et al. 2021, arXiv 2106.09685: low-rank adapters.
 [5] Gu and Dao 2023, arXiv 2312.00752: a selective state-space layer expands its width twice.
+[6] Dettmers et al. 2022, arXiv 2110.02861: 8-bit moments, embeddings' in 32 bits.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:
         matrix=fused * hidden * max(dense, expert),
         dense_layers=float(shape.dense_layers if shape.is_moe else 0), matrices=gated,
         trained_bytes=WEIGHT_BYTES[plan.precision], master_bytes=0.0 if plain else MASTER_BYTES,
-        moment_bytes=_moment_bytes(plan), gradient_bytes=_gradient_bytes(plan),
+        moment_bytes=_moment_bytes(shape, plan), gradient_bytes=_gradient_bytes(plan),
         eight_bits=float(plan.precision in ("fp8", "fp4")), offload=float(plan.cpu_offload),
         bucket_elements=DEEPSPEED_BUCKET if plan.stack == "deepspeed" else 0.0,
     )  # fmt: skip
@@ -195,12 +196,16 @@ def _attention_widths(shape: ModelShape) -> tuple[float, float]:
     return float(shape.heads * shape.head_dim), float(shape.kv_heads * shape.head_dim)
 
 
-def _moment_bytes(plan: TrainingPlan) -> float:
-    """Bytes of the optimizer's moments a parameter; of the weights' width without a copy."""
+def _moment_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Bytes of the optimizer's moments a parameter; of the weights' width without a copy.
+
+    In 8 bits the embedding keeps its own in 32, as the usual trainers have it for stability [6].
+    """
     whole = MOMENT_BYTES[plan.optimizer]
-    if plan.optimizer == "adam8bit" or plan.master_weights or plan.precision == "fp32":
-        return whole
-    return whole / 2
+    if plan.optimizer == "adam8bit":
+        share = min(shape.vocab * shape.hidden / max(shape.total_params, 1.0), 1.0)
+        return whole * (1 - share) + MOMENT_BYTES["adam"] * share
+    return whole if plan.master_weights or plan.precision == "fp32" else whole / 2
 
 
 def _gradient_bytes(plan: TrainingPlan) -> float:
@@ -249,7 +254,7 @@ def host_memory_gib(shape: ModelShape, plan: TrainingPlan) -> float:
     """Memory of all hosts together that an offloaded optimizer takes [GiB]: 12 bytes with Adam."""
     if not plan.cpu_offload:
         return 0.0
-    states = (MASTER_BYTES if plan.master_weights else 0.0) + _moment_bytes(plan)
+    states = (MASTER_BYTES if plan.master_weights else 0.0) + _moment_bytes(shape, plan)
     copies = plan.dp * plan.cp / plan.shard_ranks if plan.zero_stage else plan.dp * plan.cp
     trained = shape.total_params
     if _trains_adapters(plan):

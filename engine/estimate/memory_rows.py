@@ -146,7 +146,7 @@ def _inputs(row: Mapping[str, str]) -> MemoryInputs:
     if plan.stack == "deepspeed" or _before_sequence_parallelism(row):
         inputs.sequence_parallel = 0.0
     if _is(row, "torchtune"):
-        return _torchtune(row, inputs, plan)
+        return _torchtune(row, inputs, shape, plan)
     if plan.stack != "megatron":
         told = _text(row, "notes", "activation_recompute", "group", "framework")
         # torchtitan's products in 8 bits are compiled ones.
@@ -164,7 +164,9 @@ def _before_sequence_parallelism(row: Mapping[str, str]) -> bool:
     return bool(re.search(r"bigscience|bloom|megatron21|mtnlg", _text(row, "group")))
 
 
-def _torchtune(row: Mapping[str, str], inputs: MemoryInputs, plan: TrainingPlan) -> MemoryInputs:
+def _torchtune(
+    row: Mapping[str, str], inputs: MemoryInputs, shape: ModelShape, plan: TrainingPlan
+) -> MemoryInputs:
     """torchtune's README: each row of the first table adds a technique to those before it.
 
     The second table's recipes recompute, compute the loss in pieces, and on one GPU update in the
@@ -176,10 +178,12 @@ def _torchtune(row: Mapping[str, str], inputs: MemoryInputs, plan: TrainingPlan)
              "technique: qlora")  # fmt: skip
     told = next((k for k, name in enumerate(order) if name in notes), None)
     if told is not None:
+        eight = memory_inputs(shape, replace(plan, optimizer="adam8bit"))
         return replace(
             inputs, eager=float(told < 1), logit_bytes=pieces if told >= 2 else None,
             in_backward=float(4 <= told < 7), kept_on_host=float(told >= 5),
-            moment_bytes=2.0 if told == 6 else inputs.moment_bytes, gradients_stay=0.0,
+            moment_bytes=eight.moment_bytes if told == 6 else inputs.moment_bytes,
+            gradients_stay=0.0,
         )  # fmt: skip
     alone = plan.gpus == 1 and plan.task == "finetune"
     offload = "offload used for 70b full" in notes and "70B" in (row.get("model") or "")

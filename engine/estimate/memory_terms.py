@@ -59,6 +59,7 @@ class Calibration:
     matrix_work_bytes: float
     head_work_bytes: float
     quantized_bytes: float
+    quantized_input_bytes: float
     fp8_copy_bytes: float
     interval_low: float
     interval_high: float
@@ -383,7 +384,10 @@ def _layer(m: MemoryInputs) -> Array:
     mlp = m.mlp_width * np.where(loose, 8 / 3, 2.0) * after
     scores = np.where(np.asarray(m.flash) > 0, 4 * m.heads, 5 * m.heads * m.seq)
     core = np.where(np.asarray(m.recompute) >= 1, 0.0, scores)
-    outside = np.where(loose, 16.0, np.where(lean, 4.0, 8.0)) * m.hidden + 2 * m.routed_width
+    norms = np.where(loose, 16.0, np.where(lean, 4.0, 8.0))
+    packed = (np.asarray(m.lora) > 0) & (np.asarray(m.weight_bytes) < 1)
+    norms = norms + np.where(packed, calibration().quantized_input_bytes, 0.0)
+    outside = norms * m.hidden + 2 * m.routed_width
     return _tokens(m) * ((4 * m.q_width + 4 * keys + mlp + core) / m.tp + outside / _split(m))
 
 
