@@ -70,8 +70,7 @@ def quantity(q: Quantity) -> None:
             plain(
                 f"The {f.n:,} points: half within {f.median:.1%}, nine of ten within {f.p90:.1%}, "
                 f"{f.within_20:.0%} within 20%; the stated 80% range holds {f.coverage:.0%} of "
-                "them. The calibration has seen these rows, so the points flatter it: the table "
-                "does not."
+                f"them. {q.seen}"
             )
         )
         if q.weakest:

@@ -7,7 +7,6 @@ what they mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from engine.assessment import Assessment
 from engine.cost.parameters import value
 from engine.decide.findings import count, duration, money
+from engine.decide.priors import parameter
 from engine.estimate.estimate import Estimate
 from engine.estimate.failure_rates import Fleet, fleets, reliability_parameters
 from engine.estimate.reliability import (
@@ -217,6 +217,12 @@ def _estimate(at: float, over: Real, unit: str, sources: tuple[str, ...]) -> Est
     return Estimate(min(float(low), at), at, max(float(high), at), unit, sources)
 
 
+def two_digits(n: float) -> int:
+    """Two significant digits."""
+    digits = 1 - int(np.floor(np.log10(n)))
+    return int(round(n, min(digits, 0)))
+
+
 def _sentence(r: Reliability) -> str:
     plan = r.plan
     machines = count(plan.machines, "machine")
@@ -281,13 +287,14 @@ def _choices(
                 "as many as pay for themselves")  # fmt: skip
     if run.checks is None:
         watch = checks_of(terms, found["alarm"].likely)
-        add(f"Validation every {duration(float(watch.every))}, 3 deviations",
+        add(f"Validation every {duration(float(np.max(watch.every)))}, 3 deviations",
             replace(run, checks=watch), "000's check of gradients, 2% of the time")  # fmt: skip
     else:
         add("No validation", replace(run, checks=None),
             f"errors show after {found['unseen'].likely:g} days")  # fmt: skip
     errors = float(np.max(run.silent)) * plan.machines
-    one = 0.02 * 6 if run.checks is None else float(np.max(run.checks.every * run.checks.share))
+    watched = run.checks or checks_of(terms, found["alarm"].likely)
+    one = float(np.max(watched.every * watched.share))
     if plan.in_step and errors > 0 and one > 0:
         every = float(best_check_interval(one, errors))
         if every < plan.useful_hours:
@@ -295,10 +302,10 @@ def _choices(
                 replace(run, checks=Checks(every, one / every, terms.sigmas,
                                            found["alarm"].likely)),
                 "the interval of checks that loses least")  # fmt: skip
-    faster = 5 / 3600
+    faster = parameter("checkpoint_stall_h").low
     if float(np.max(run.save)) > faster:
         add("Checkpoints in the background", replace(run, save=faster, interval=None),
-            "a stall of 5 s: copy to the host, write while the next steps run")  # fmt: skip
+            f"a stall of {duration(faster)}: copy to the host, write while it goes on")  # fmt: skip
     if plan.spot:
         add("Without spot interruptions", replace(run, reclaims=0.0, requeue=0.0),
             "at the same price; see below for the price that is right")  # fmt: skip
@@ -318,12 +325,19 @@ def spot_break_even(plan: RunPlan, terms: ReliabilityTerms) -> float:
 def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Saying, ...]:
     """The articles' claims on failures beside what is computed for this run."""
     fleet = plan.usd_per_hour
-    share: Callable[[float], float] = lambda h: float(outcome(replace(run, interval=h)).useful)  # noqa: E731
     best = float(point.best_interval)
+
+    def share(hours: float) -> float:
+        return float(outcome(replace(run, interval=hours)).useful)
+
+    # The fleet for which the article's interval and stall are the best: M = τ²/2δ.
+    every_h = value("checkpoint_003_minutes") / 60
+    fits = value("llama3_mtbf_gpu_hours") * 2 * value("checkpoint_003_share") / every_h
     found = [
         Saying("003", "C295, C296", "A checkpoint every 15 minutes, for 3% of the time",
                f"Every 15 minutes leaves {share(0.25):.1%} useful, every {duration(best)} "
-               f"{share(best):.1%}. 15 minutes is right for about 12,000 GPUs."),
+               f"{share(best):.1%}. 15 minutes with that stall is right for about "
+               f"{two_digits(fits):,} GPUs."),
         Saying("003", "C294", "A failure eight hours after the last checkpoint cost $3,600",
                f"Here eight hours of the fleet cost {money(8 * fleet)}; at the best interval a "
                f"failure costs {money((best / 2 + float(np.max(run.restart))) * fleet)}."),

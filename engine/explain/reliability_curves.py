@@ -13,7 +13,7 @@ from engine.assessment import Assessment
 from engine.decide.findings import count, duration
 from engine.estimate.failure_rates import fleets
 from engine.estimate.run_reliability import best_spares, outcome
-from engine.explain.reliability import Reliability, reliability
+from engine.explain.reliability import Reliability, reliability, two_digits
 from engine.explain.run_conditions import conditions, draws, known, run_plan
 from engine.workload.reliability_terms import ReliabilityTerms
 
@@ -99,7 +99,7 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
     own = float(outcome(own_run).useful) * 100
     big = next((d for d, share in points if share < 90), None)
     title = f"{count(plan.devices, plan.unit)}: {own:.3g}% of the paid time is useful"
-    reach = f"It falls below 90% from about {_round(big):,} {plan.unit}s on. " if big else ""
+    reach = f"It falls below 90% from about {two_digits(big):,} {plan.unit}s on. " if big else ""
     cause, dashed = (
         ("the rate of spot interruptions, which nobody publishes by the hour",
          "is without spot interruptions")
@@ -149,12 +149,6 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
 def _scaled(spares: int, machines: float, own: int) -> int:
     """Spare machines of a cluster of another size: the same share of it."""
     return round(spares * machines / own)
-
-
-def _round(n: float) -> int:
-    """Two significant digits."""
-    digits = 1 - int(np.floor(np.log10(n)))
-    return int(round(n, min(digits, 0)))
 
 
 def _published() -> tuple[tuple[float, float, str, str, str], ...]:

@@ -28,7 +28,7 @@ def quantity(request: pytest.FixtureRequest) -> Quantity:
 
 
 def test_training_and_serving_are_shown() -> None:
-    assert [q.id for q in accuracy().training] == ["steps", "memory"]
+    assert [q.id for q in accuracy().training] == ["steps", "memory", "runs"]
     assert {q.id for q in accuracy().serving} == {
         "itl_closed", "ttft_closed", "rate_static", "offline",
     }  # fmt: skip
@@ -102,6 +102,14 @@ def test_what_it_has_seen_is_better_than_what_was_left_out() -> None:
     steps = accuracy().training[0]
     left = next(x.low for x in steps.left_out if x.of == "All sources")
     assert steps.figures.median < left
+
+
+def test_whole_runs_are_those_of_their_table() -> None:
+    published = {r["model"]: float(r["gpu_hours"]) for r in cells(DATA / "published_runs.csv")}
+    runs = accuracy().training[2]
+    assert {p.what.partition(", assumed")[0]: p.measured for p in runs.points} == published
+    # A budget needs three runs out of five within 20%.
+    assert runs.figures.within_20 >= 0.6
 
 
 def test_the_weak_spots_are_said() -> None:

@@ -20,10 +20,10 @@ def words(visit: AppTest) -> str:
     return " ".join(part.value.replace("\\", "") for part in parts)
 
 
-def test_it_draws_training_memory_and_one_quantity_of_serving(app: Open) -> None:
+def test_it_draws_training_and_one_quantity_of_serving(app: Open) -> None:
     visit = app(PAGE)
     charts = visit.get("vega_lite_chart")
-    assert len(charts) == 3
+    assert len(charts) == 4
     assert all("predicted against measured" in chart.proto.alt for chart in charts)
     assert "The calibration has seen these rows" in words(visit)
     assert "Where the model is weak" in words(visit)
