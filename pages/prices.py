@@ -21,7 +21,8 @@ def show(offer: Offer, today: date) -> None:
     with st.container(gap="xxsmall"):
         st.markdown(f"**{plain(price)}** {plain(terms)} · {where} · {aged}")
         read = labels.day(offer.provenance.as_of)
-        st.caption(plain(f"{read}, {kind}: {offer.provenance.source}"))
+        more = f"; {offer.notes}" if offer.notes else ""
+        st.caption(plain(f"{read}, {kind}: {offer.provenance.source}{more}"))
 
 
 with shell.page("Prices", ":material/sell:"):
@@ -29,6 +30,10 @@ with shell.page("Prices", ":material/sell:"):
         "US dollars an hour for one GPU, or for one CPU server. A price is greyed after 60 days; "
         "after 120, ask for a new quote."
     )
+    told, fault = catalogue.in_use()
+    st.caption(labels.plain(f"In use: {told}"))
+    if fault:
+        st.warning(labels.plain(fault), icon=":material/warning:")
     choices = catalogue.hardware()
     left, right = st.columns(2)
     with left:

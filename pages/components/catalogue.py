@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import Claim, Offer, load_catalogue
+from pages.components.labels import count, day
 
 ALL = "all"
 CPU = "cpu"
@@ -28,12 +29,33 @@ KINDS = {
 T = TypeVar("T")
 
 
+def in_use() -> tuple[str, str]:
+    """Which table of prices counts, in words; and why a refreshed one does not, if it is broken."""
+    found = load_catalogue()
+    newest = max(offer.provenance.as_of for offer in found.offers if offer.rankable)
+    update = found.update
+    if update.fault:
+        return f"The shipped table, offers.csv; its newest price is of {day(newest)}.", (
+            f"The refreshed table is not in use. {update.fault}"
+        )
+    if update.file and update.day:
+        refreshed = count(update.rows, "price")
+        return (
+            f"{update.file} of {day(update.day)}: {refreshed} refreshed, the others from the "
+            "shipped table, each with its own date below."
+        ), ""
+    return (
+        f"The shipped table, offers.csv; its newest price is of {day(newest)}. "
+        "To refresh: python -m engine update-prices."
+    ), ""
+
+
 def hardware() -> dict[str, str]:
     """Names of the hardware that has a price, by its key; the most offered first."""
     found = load_catalogue()
-    count = Counter(offer.accelerator_sku for offer in found.offers)
-    names = {sku: a.name for sku, a in found.accelerators.items() if sku in count}
-    return dict(sorted(names.items(), key=lambda pair: -count[pair[0]])) | {CPU: "CPU servers"}
+    offered = Counter(offer.accelerator_sku for offer in found.offers)
+    names = {sku: a.name for sku, a in found.accelerators.items() if sku in offered}
+    return dict(sorted(names.items(), key=lambda pair: -offered[pair[0]])) | {CPU: "CPU servers"}
 
 
 def _of(sku: str) -> list[Offer]:
