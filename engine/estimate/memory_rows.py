@@ -152,6 +152,10 @@ def _inputs(row: Mapping[str, str]) -> MemoryInputs:
         # torchtitan's products in 8 bits are compiled ones.
         compiled = FUSED_KERNELS.search(told) or (_is(row, "torchtitan") and inputs.eight_bits)
         inputs.eager = float(not compiled)
+        if RESERVED.search(_source(row)):
+            # Gradients come on a stream of their own; the allocator gives the memory of freed
+            # activations to their own stream alone, while there is enough.
+            inputs.gradients_stay = 1.0
         if FUSED_LOSS.search(told):
             inputs.logit_bytes = calibration().logit_bytes_fused
     again = _text(row, "activation_recompute")
