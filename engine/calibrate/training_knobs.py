@@ -114,6 +114,9 @@ KNOBS: dict[str, Knob] = {
     "unpack_bytes": Knob(
         10.5, 0.2, "bytes/parameter", "turning 4-bit weights into 16 bits, one pass over them"
     ),
+    "owner_us": Knob(
+        50, 0.4, "us", "handing out a layer's weights, by rank that owns some (plain stack)"
+    ),
     "native_fp8": Knob(1.2, 0.12, "times", "8 bits outside vendors' recipes"),
     "legacy_gather": Knob(5, 0.5, "times", "gathers of the first ZeRO-3"),
     "ultra": Knob(1.1, 0.1, "times", "Blackwell Ultra against Blackwell"),

@@ -87,8 +87,8 @@ def enumerate_plans(
     pps = [p for p in _stages(shape.layers) if gpus % p == 0]
     cps = [c for c in _powers(min(MAX_CP, gpus)) if c == 1 or seq_len / c >= LEAST_CONTEXT]
     eps = [e for e in _powers(gpus) if shape.experts % e == 0] if shape.is_moe else [1]
-    # Ways to shard: ZeRO-1, ZeRO-2, all over (FSDP), inside each machine (HSDP).
-    ways = (1, 2, 3, 4) if task in ("pretrain", "finetune") else (1, 3, 4)
+    # Ways to shard: ZeRO-1, ZeRO-2, FSDP over all ranks; FSDP and ZeRO-1 inside each machine.
+    ways = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
     tp, pp, cp, ep, micro, way = _product(tps, pps, cps, eps, MICRO_BATCHES, ways)
     dp = gpus / (tp * pp * cp)
     share = global_batch / np.maximum(dp, 1e-9) / micro if global_batch else pp
@@ -97,21 +97,22 @@ def enumerate_plans(
     ranks = dp * cp
     ok = (dp >= 1) & (dp % 1 == 0) & ((share >= 1) | (micro == 1))
     ok &= (ranks > 1) | (way == 1)
-    ok &= (way <= 2) | (pp == 1)
+    ok &= (way <= 2) | (way == 5) | (pp == 1)
     node = hw.node
     within = np.where(tp < node, np.maximum(node // np.maximum(tp, 1), 1), 1.0)
-    ok &= (way != 4) | ((within > 1) & (ranks > within) & (ranks % within == 0) & (ep == 1))
+    ok &= (way < 4) | ((within > 1) & (ranks > within) & (ranks % within == 0) & (ep == 1))
     ok &= ((ranks * tp) % ep == 0) & ((pp == 1) | (each >= pp))
     tp, pp, cp, ep, micro, way, dp, each, within = (
         x[ok] for x in (tp, pp, cp, ep, micro, way, dp, each, within)
     )
     vp = _virtual(shape.layers, pp, each)
     done = micro * each * dp
+    zero = np.select([way == 5, way == 4], [1.0, 3.0], way)
     return Plans(
         gpus=np.full(len(tp), float(gpus)),
         batch=np.full(len(tp), float(global_batch)) if global_batch else done,
-        tp=tp, pp=pp, vp=vp, cp=cp, ep=ep, dp=dp, zero=np.minimum(way, 3),
-        shard=np.where(way == 4, within, dp * cp), micro_batch=micro, micro_batches=each,
+        tp=tp, pp=pp, vp=vp, cp=cp, ep=ep, dp=dp, zero=zero,
+        shard=np.where(way >= 4, within, dp * cp), micro_batch=micro, micro_batches=each,
         recompute=np.full(len(tp), float(NONE)), layers=_filled(shape.layers, pp * vp),
     )  # fmt: skip
 

@@ -227,7 +227,8 @@ def split_words(plan: TrainingPlan) -> str:
     told = [f"{name} {size}" for name, size in sizes.items() if size > 1]
     data = f"data {plan.dp}" if plan.dp > 1 else ""
     sharded = {
-        0: "", 1: "sharded optimizer (ZeRO-1)", 2: "sharded gradients (ZeRO-2)",
+        0: "", 1: f"optimizer sharded over {plan.shard_size} GPUs" if plan.shard_size
+        else "sharded optimizer (ZeRO-1)", 2: "sharded gradients (ZeRO-2)",
         3: f"weights sharded over {plan.shard_size} GPUs (HSDP)" if plan.shard_size
         else "fully sharded weights (FSDP)",
     }[plan.zero_stage]  # fmt: skip

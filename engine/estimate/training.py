@@ -386,6 +386,9 @@ def _gradient_exchange(r: StepInputs, p: Parameters, micro: Array) -> Array:
     seconds = _exchange(r, p, np.asarray(trained * _by_stack(p, "grad_bytes", r.stack)))
     window = np.where(r.stack == LEGACY, 0.0, p["grad_window"] * micro)
     hidden = overlapped(window, seconds, 3.0) - window
+    # Code that hands out each layer from the one rank that owns it pays for every rank (InternEvo).
+    owners = np.where((r.stack == PLAIN) & (r.shard_ranks > NODE), r.shard_ranks, 0.0)
+    hidden = hidden + p["owner_us"] * 1e-6 * owners * r.layers / r.pp
     return np.asarray(np.where(r.full_shard > 0, _between_copies(r, p, window), hidden))
 
 
