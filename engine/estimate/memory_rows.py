@@ -72,6 +72,8 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
         return TooLittle(f"states no {missing}")
     if not _tokens_of_sequence(row):
         return TooLittle("states no seq_len")
+    if "not stated" in _text(row, "activation_recompute"):
+        return TooLittle("states no recomputation")
     if _is(row, "litgpt") and "fsdp" in _text(row, "zero_stage"):
         return TooLittle("the figure is of loading the whole model on every GPU")
     try:

@@ -65,6 +65,20 @@ def test_a_row_that_states_too_little_says_what_it_lacks(column: str) -> None:
     assert column in told.reason
 
 
+def test_a_row_that_leaves_recomputation_open_is_not_guessed() -> None:
+    told = predict_peak_memory_gib({**ROW, "activation_recompute": "not stated"})
+    assert told == TooLittle("states no recomputation")
+
+
+def test_notes_of_a_file_come_before_those_of_the_table() -> None:
+    # torchtune's first row is uncompiled; a file that says otherwise is believed.
+    row = next(r for r in rows() if r["id"] == "torchtune-readme-001")
+    plain = predict_peak_memory_gib(row)
+    compiled = predict_peak_memory_gib({**row, "notes": "cumulative technique: +compile"})
+    assert isinstance(plain, PeakMemory) and isinstance(compiled, PeakMemory)
+    assert compiled.estimate.likely < plain.estimate.likely
+
+
 @pytest.mark.parametrize("column", sorted(ROW))
 @pytest.mark.parametrize("value", ["", "nan", "-1", "inf", "many", "0"])
 def test_odd_cells_never_reach_a_traceback(column: str, value: str) -> None:
