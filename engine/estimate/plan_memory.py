@@ -22,7 +22,7 @@ from engine.estimate.parallelism import SELECTIVE, Plans, Software, megatron_typ
 from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.shape import ModelShape
 
-ITEMS = (
+ITEMS = tuple(f.name for f in fields(MemoryBreakdown))
     "weights", "gradients", "optimizer", "activations", "logits", "buffers", "fragmentation",
     "context",
 )  # fmt: skip
