@@ -75,7 +75,8 @@ def test_notes_of_a_file_come_before_those_of_the_table() -> None:
     row = next(r for r in rows() if r["id"] == "torchtune-readme-001")
     plain = predict_peak_memory_gib(row)
     compiled = predict_peak_memory_gib({**row, "notes": "cumulative technique: +compile"})
-    assert isinstance(plain, PeakMemory) and isinstance(compiled, PeakMemory)
+    assert isinstance(plain, PeakMemory)
+    assert isinstance(compiled, PeakMemory)
     assert compiled.estimate.likely < plain.estimate.likely
 
 
