@@ -23,9 +23,6 @@ from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.shape import ModelShape
 
 ITEMS = tuple(f.name for f in fields(MemoryBreakdown))
-    "weights", "gradients", "optimizer", "activations", "logits", "buffers", "fragmentation",
-    "context",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
