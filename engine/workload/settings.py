@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from engine.workload.cost_terms import CostTerms
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.serving_terms import ServingTerms
+from engine.workload.training_terms import TrainingTerms
 
 
 class Settings(BaseModel):
@@ -17,6 +18,7 @@ class Settings(BaseModel):
     costs: CostTerms = CostTerms()
     reliability: ReliabilityTerms = ReliabilityTerms()
     serving: ServingTerms = ServingTerms()
+    training: TrainingTerms = TrainingTerms()
 
 
 USUAL = Settings()

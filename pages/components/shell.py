@@ -21,9 +21,16 @@ import streamlit as st
 
 from engine.assess import assess
 from engine.assessment import Assessment
+from engine.catalogue import load_catalogue
 from engine.costing.model import CostReport
 from engine.costing.report import cost_report
 from engine.errors import ClusterFitError, InputError
+from engine.planning.training import (
+    TrainingReport,
+    hardware_on_offer,
+    networks_on_offer,
+    train_report,
+)
 from engine.report.currency import Currency, currency_of
 from engine.report.link import (
     decode,
@@ -66,6 +73,7 @@ BACKING = (EVIDENCE, PRICES, ACCURACY)
 # Pages that work out one plan in depth, each with terms of its own.
 PLANS: list[tuple[str, str, str]] = [
     ("pages/costs.py", "Costs", ":material/payments:"),
+    ("pages/training_plan.py", "Training plan", ":material/model_training:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]
 # The way through the app, for the links to the previous and the next page.
@@ -321,6 +329,36 @@ def _assess(body: str, under: str, today: str) -> Assessment:
             "these answers together could not be worked out",
             right="look for a figure that is far too small or too large",
         ) from None
+
+
+def training(of: Workload) -> TrainingReport:
+    """The engine's training plan of a workload under this session's terms."""
+    return _training(of.model_dump_json(), settings().model_dump_json(), date.today().isoformat())
+
+
+@st.cache_resource(max_entries=64, show_spinner="Searching every way to split the job…")
+def _training(body: str, under: str, today: str) -> TrainingReport:
+    try:
+        return train_report(
+            Workload.model_validate_json(body),
+            Settings.model_validate_json(under),
+            today=date.fromisoformat(today),
+        )
+    except ClusterFitError:
+        raise
+    except (ValueError, ArithmeticError):
+        LOG.exception("no training plan for %s under %s", body, under)
+        raise InputError(
+            "the training plan could not be worked out",
+            right="look for a term that is far too small or too large",
+        ) from None
+
+
+def training_offer(of: Workload) -> tuple[dict[str, str], dict[str, str]]:
+    """GPUs with a price and networks, by id, for lists to pick from."""
+    catalogue = load_catalogue()
+    gpus = hardware_on_offer(of, settings(), catalogue, date.today())
+    return gpus, networks_on_offer(catalogue)
 
 
 def _words(error: ClusterFitError) -> str:

@@ -1,0 +1,299 @@
+"""From a job and the terms of the training plan to the search's question, and the launch kit's.
+
+It joins what the decision knows (prices, hardware on offer) with the search over plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import cast
+
+from engine.assessment import PriceRef
+from engine.catalogue import Accelerator, Catalogue, Network, load_catalogue
+from engine.decide.candidates import Price, Unit, gpu_units
+from engine.decide.inputs import resolve
+from engine.decide.quotes import with_quotes
+from engine.errors import InputError
+from engine.estimate.model_shape import shape_from_size
+from engine.estimate.plan import Task
+from engine.estimate.shape import ModelShape
+from engine.estimate.training_hardware import HardwareChoice
+from engine.estimate.training_job import Job, MeasuredSteps, PlanResult
+from engine.estimate.training_plan import TrainingAnswer, plan_training
+from engine.planning.shape_text import read_shape
+from engine.report.launch import Forecast, LaunchAsk
+from engine.report.launch import Network as Fabric
+from engine.workload.answers import Kind
+from engine.workload.settings import Settings
+from engine.workload.training_terms import TrainingTerms, TrainTask
+from engine.workload.workload import LLM_TRAINING, Workload
+
+TASKS: dict[Kind, Task] = {
+    Kind.llm_pretraining: "pretrain",
+    Kind.llm_finetuning: "finetune",
+    Kind.lora: "lora",
+}
+# The network that GPUs of a kind are usually joined by, by the start of their sku.
+USUAL_NETWORKS = (
+    ("b200", "ib-ndr400-b200"), ("b300", "ib-xdr800"), ("gb", "ib-ndr400-b200"),
+    ("h", "ib-ndr400"), ("mi3", "roce-400g"), ("a100-sxm", "ib-hdr200"),
+)  # fmt: skip
+SLOWEST_USUAL = "eth-100g"  # of cards without a fabric of their own
+MOST_KINDS = 6  # of GPU that one search looks at: the cheapest by what a dollar computes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingReport:
+    """The answer of the search with what stands behind its hardware.
+
+    prices : of a GPU-hour, by sku; skipped : hardware that was left out, in words
+    """
+
+    answer: TrainingAnswer
+    prices: dict[str, PriceRef]
+    skipped: tuple[str, ...]
+
+
+def train_report(
+    workload: Workload,
+    settings: Settings,
+    catalogue: Catalogue | None = None,
+    *,
+    today: date | None = None,
+) -> TrainingReport:
+    """The best plan for a training job under the terms, with the next ones and what moves it.
+
+    Raises
+    ------
+    InputError : when the work is no training of a language model, or a term can't be used
+    """
+    check_kind(workload)
+    day = today or date.today()
+    catalogue = catalogue if catalogue is not None else load_catalogue()
+    quoted, _ = with_quotes(catalogue, workload, day)
+    terms: TrainingTerms = settings.training
+    units = _units(gpu_units(quoted, workload, day, settings.costs))
+    choices, prices, skipped = _choices(quoted, units, terms)
+    job = training_job(workload, terms, choices)
+    answer = plan_training(job, terms.goal.value, quoted.networks.values())
+    return TrainingReport(answer, prices, skipped)
+
+
+def check_kind(workload: Workload) -> None:
+    """Refuse work that is no training of a language model."""
+    if workload.kind not in LLM_TRAINING:
+        raise InputError(
+            "this page plans the training of a language model",
+            where="kind",
+            right="pretraining, fine-tuning or LoRA, on the page of the job's details",
+        )
+
+
+def model_of(workload: Workload, terms: TrainingTerms) -> ModelShape:
+    """The model's shape: of the configuration that was brought, else of its size alone."""
+    if terms.shape:
+        return read_shape(terms.shape)
+    size = workload.model_params_b
+    if size is None:
+        size = resolve(workload).ranges["model_params_b"].likely
+    return shape_from_size(size, workload.active_params_b)
+
+
+def training_job(
+    workload: Workload, terms: TrainingTerms, choices: tuple[HardwareChoice, ...]
+) -> Job:
+    """The question to the search."""
+    ranges = resolve(workload).ranges
+    task = TASKS[workload.kind] if terms.task is TrainTask.by_job else cast(Task, terms.task.value)
+    job = Job(
+        shape=model_of(workload, terms),
+        tokens=ranges["train_tokens_b"].likely * 1e9,
+        choices=choices,
+        seq_len=terms.seq_len,
+        task=task,
+        precision=terms.precision.value,
+        batch_seqs=terms.batch_seqs or 0,
+        gpus=(terms.least_gpus, terms.most_gpus),
+        deadline_days=workload.deadline_days,
+        budget_usd=terms.budget_usd,
+        sure=terms.sure_pct / 100,
+        goodput=None if terms.goodput_pct is None else terms.goodput_pct / 100,
+        experiments=terms.experiments,
+        software=terms.software.value,
+        software_year=terms.software_year,
+        lora_rank=terms.lora_rank,
+    )
+    if terms.measured_s is None:
+        return job
+    if not terms.gpu or terms.measured_gpus is None:
+        missing = "gpu" if not terms.gpu else "measured_gpus"
+        raise InputError(
+            "your own steps need to be told on what they ran",
+            where=missing,
+            right="choose the GPU, and enter how many ran them",
+        )
+    own = MeasuredSteps(
+        choices[0], terms.measured_gpus, terms.measured_s, terms.measured_steps,
+        terms.measured_batch,
+    )  # fmt: skip
+    return replace(job, measured=(own,))
+
+
+def hardware_on_offer(
+    workload: Workload, settings: Settings, catalogue: Catalogue, today: date
+) -> dict[str, str]:
+    """GPUs with a price for training, by sku, for a list to pick from."""
+    quoted, _ = with_quotes(catalogue, workload, today)
+    return {
+        u.sku: u.name for u in _units(gpu_units(quoted, workload, today, settings.costs)).values()
+    }
+
+
+def networks_on_offer(catalogue: Catalogue) -> dict[str, str]:
+    """Networks between machines, by id."""
+    return {n.id: n.name for n in catalogue.networks.values() if n.layer == "scale-out"}
+
+
+# --- hardware
+
+
+def _units(units: list[Unit]) -> dict[str, Unit]:
+    """One entry for each GPU: whole machines where they are offered."""
+    found: dict[str, Unit] = {}
+    for unit in units:
+        if unit.accelerator is None or not unit.accelerator.bf16_tflops_dense:
+            continue
+        if unit.sku not in found or unit.per_machine > found[unit.sku].per_machine:
+            found[unit.sku] = unit
+    return found
+
+
+def _choices(
+    catalogue: Catalogue, units: dict[str, Unit], terms: TrainingTerms
+) -> tuple[tuple[HardwareChoice, ...], dict[str, PriceRef], tuple[str, ...]]:
+    """What the search looks at: the GPU named, or those that compute most for a dollar."""
+    if terms.gpu and terms.gpu not in units:
+        raise InputError(
+            f"{terms.gpu} is not on offer there", where="gpu", right="another GPU, or your quote"
+        )
+    hired = {sku: unit for sku, unit in units.items() if terms.hire.value in unit.prices}
+    skipped: list[str] = []
+    if terms.gpu:
+        if terms.gpu not in hired:
+            raise InputError(
+                f"{units[terms.gpu].name} has no price on these terms",
+                where="hire",
+                right=", ".join(units[terms.gpu].prices),
+            )
+        kept = [hired[terms.gpu]]
+    else:
+        kept = sorted(hired.values(), key=lambda u: _usd_per_flop(u, terms))[:MOST_KINDS]
+        dropped = [u.name for u in hired.values() if u not in kept]
+        if dropped:
+            skipped.append("computes less for a dollar: " + ", ".join(dropped))
+        unpriced = [u.name for sku, u in units.items() if sku not in hired]
+        if unpriced:
+            skipped.append("no price on these terms: " + ", ".join(unpriced))
+    if not kept:
+        raise InputError(
+            "no GPU has a price on these terms", where="hire", right="other terms, or your quote"
+        )
+    prices = {u.sku: ref for u in kept if (ref := _price(u, terms).ref) is not None}
+    return tuple(_choice(catalogue, u, terms) for u in kept), prices, tuple(skipped)
+
+
+def _price(unit: Unit, terms: TrainingTerms) -> Price:
+    return unit.prices[terms.hire.value]
+
+
+def _usd_per_flop(unit: Unit, terms: TrainingTerms) -> float:
+    acc = unit.accelerator
+    assert acc is not None
+    assert acc.bf16_tflops_dense is not None
+    return float(_price(unit, terms).likely) / acc.bf16_tflops_dense
+
+
+def _choice(catalogue: Catalogue, unit: Unit, terms: TrainingTerms) -> HardwareChoice:
+    acc = unit.accelerator
+    assert acc is not None
+    also: tuple[Accelerator, ...] = ()
+    if terms.mixed_with and terms.mixed_with != unit.sku:
+        if terms.mixed_with not in catalogue.accelerators:
+            raise InputError(
+                f"{terms.mixed_with} is not in the catalogue", where="mixed_with", right="another"
+            )
+        also = (catalogue.accelerators[terms.mixed_with],)
+    return HardwareChoice(
+        accelerator=acc,
+        network=network_of(catalogue, acc, terms),
+        usd_per_gpu_hour=_price(unit, terms).likely,
+        also=also,
+        slowest_gpu=terms.slowest_pct / 100,
+        gpus_per_node=unit.per_machine if unit.per_machine > 1 else None,
+    )
+
+
+def network_of(catalogue: Catalogue, acc: Accelerator, terms: TrainingTerms) -> Network:
+    """The network between machines: the one named, or the usual one of the GPU."""
+    if terms.network:
+        if terms.network not in catalogue.networks:
+            raise InputError(
+                f"there is no network {terms.network}", where="network", right="one of the list"
+            )
+        return catalogue.networks[terms.network]
+    usual = next((n for start, n in USUAL_NETWORKS if acc.sku.startswith(start)), SLOWEST_USUAL)
+    whole = acc.form_factor.startswith(("SXM", "OAM"))
+    return catalogue.networks[usual if whole and usual in catalogue.networks else SLOWEST_USUAL]
+
+
+# --- the launch kit
+
+
+def fabric_of(network: Network | None, nodes: int) -> Fabric:
+    """The kind of network as the launch files need it."""
+    if nodes <= 1 or network is None:
+        return "none"
+    if network.id.startswith(("ib-", "azure-ndr")):
+        return "infiniband"
+    if network.id.startswith("efa"):
+        return "efa"
+    return "roce" if network.id.startswith(("roce", "gcp-rdma")) else "ethernet"
+
+
+def launch_ask(
+    workload: Workload,
+    terms: TrainingTerms,
+    report: TrainingReport,
+    result: PlanResult,
+    *,
+    config: str = "",
+    checkpoint_minutes: float = 30.0,
+) -> LaunchAsk:
+    """What the launch kit of a plan is asked for."""
+    job = report.answer.job
+    node = min(result.choice.node, result.plan.gpus)
+    nodes = max(result.plan.gpus // node, 1)
+    price = report.prices.get(result.choice.accelerator.sku)
+    return LaunchAsk(
+        run_name=workload.name or "training run",
+        shape=job.shape,
+        gpu=result.choice.accelerator.sku,
+        gpus_per_node=node,
+        nodes=nodes,
+        network=fabric_of(result.choice.network, nodes),
+        dataset=terms.dataset,
+        tokens=job.tokens,
+        checkpoint_minutes=checkpoint_minutes,
+        time_limit_hours=max(result.days.high * 24, 1.0),
+        forecast=Forecast(
+            result.step_s.likely, result.step_s.low, result.step_s.high, result.memory.likely,
+            result.memory.usable, result.memory.items, result.calibrated,
+        ),
+        model=terms.model_id,
+        config=config,
+        checkpoint_dir=terms.checkpoint_dir,
+        cloud=price.provider if price is not None else "",
+        spot=terms.hire.value == "spot",
+        partition=terms.partition,
+    )  # fmt: skip
