@@ -97,7 +97,12 @@ def test_each_format_goes_to_a_file_or_the_output(
 
 @pytest.mark.parametrize(
     ("form", "start"),
-    [("csv", b"\xef\xbb\xbfpart,way"), ("xlsx", b"PK"), ("json", b"{"), ("text", b"8 ")],
+    [
+        ("csv", b"\xef\xbb\xbfpart,way"),
+        ("xlsx", b"PK"),
+        ("json", b"{"),
+        ("text", b"Spot is the cheapest way to pay. 8 "),
+    ],
 )
 def test_the_costs_go_to_a_file_or_the_output(
     run: Run, tmp_path: Path, form: str, start: bytes

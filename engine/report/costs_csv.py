@@ -93,7 +93,7 @@ def lines(report: CostReport, answer: Assessment, link: str = "") -> list[Line]:
         Line("Costs", answer.today.isoformat(), section="As of"),
         *(line for way in tables for line in _table(way, way.id in apart)),
         *(line for way in tables for line in _headline(way, way.id in apart, currency)),
-        *(line for way in report.ways for line in _about(report, way)),
+        *(line for way in report.ways for line in _about(report, way, answer)),
         *_crossings(report),
         *_demand(report),
         *_beside(report, currency),
@@ -142,8 +142,8 @@ def _headline(way: Way, apart: bool, currency: Currency) -> Iterator[Line]:
             yield _estimate("Headline", item, other, _name(way, apart), source=currency.note)
 
 
-def _about(report: CostReport, way: Way) -> Iterator[Line]:
-    yield Line("Ways", verdict(report, way), way.label, "Verdict")
+def _about(report: CostReport, way: Way, answer: Assessment) -> Iterator[Line]:
+    yield Line("Ways", verdict(report, way, answer.settings.costs), way.label, "Verdict")
     for note in (*way.notes, *((way.deadline.text,) if way.deadline else ())):
         yield Line("Ways", note, way.label, "Note")
     own = way.owning

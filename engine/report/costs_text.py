@@ -13,6 +13,7 @@ from engine.report.costs_words import counts, headlines, prices, verdict, with_t
 from engine.report.currency import Currency, currency_of
 from engine.report.link import query_string
 from engine.report.table import block, plain, wrapped
+from engine.workload.cost_terms import CostTerms
 
 JSON_VERSION = 1
 
@@ -21,8 +22,8 @@ def costs_text(report: CostReport, answer: Assessment, link: str = "") -> str:
     """The ways side by side, the table of the one looked at, break-evens and prices."""
     currency = currency_of(answer.settings.costs)
     chosen = report.chosen
-    lines = wrapped(f"{report.hardware_label}, {report.months} months", "", "")
-    lines += ["", "Ways to pay", *_ways(report, currency)]
+    lines = wrapped(f"{report.title}. {report.subtitle}", "", "")
+    lines += ["", "Ways to pay", *_ways(report, answer.settings.costs)]
     lines += ["", chosen.label, *_table(chosen, currency)]
     lines += block("Mind", [*chosen.notes, *report.left_out])
     lines += block("When each way wins", [_crossing(x) for x in break_even_rows(report, currency)])
@@ -79,7 +80,8 @@ def costs_json(report: CostReport, answer: Assessment, link: str = "") -> dict[s
 # --- text
 
 
-def _ways(report: CostReport, currency: Currency) -> list[str]:
+def _ways(report: CostReport, terms: CostTerms) -> list[str]:
+    currency = currency_of(terms)
     priced = [w for w in ordered(report.ways) if w.headline is not None]
     if not priced:
         return ["  none has a price"]
@@ -97,7 +99,7 @@ def _ways(report: CostReport, currency: Currency) -> list[str]:
             ]
         )
     lines = [f"  {row}" for row in _columns(table)]
-    said = [(w.label, verdict(report, w)) for w in ordered(report.ways)]
+    said = [(w.label, verdict(report, w, terms)) for w in ordered(report.ways)]
     told = [f"{label}: {text[:1].lower()}{text[1:]}" for label, text in said if text != "Allowed"]
     return [*lines, *(line for text in told for line in wrapped(text, "  - ", "    "))]
 

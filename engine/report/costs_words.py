@@ -15,7 +15,7 @@ from engine.costing.model import CostReport, Way
 from engine.costing.report import SOURCES
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
-from engine.workload.cost_terms import DemandBy
+from engine.workload.cost_terms import CostTerms, DemandBy
 
 LIVE = 12  # significant digits of a count that is worked back from two sums
 
@@ -70,6 +70,11 @@ def headlines(way: Way) -> list[tuple[str, Estimate]]:
     return [(name, estimate) for name, estimate in found if estimate is not None]
 
 
+def months_text(count: int) -> str:
+    """A number of months in words."""
+    return f"{count} month{'s' if count != 1 else ''}"
+
+
 def counts(report: CostReport) -> Counts:
     """Runs and units of a month: those by which the report's own costs of one were divided."""
     runs = units = None
@@ -89,7 +94,7 @@ def _tidy(count: float | None) -> float | None:
     return None if count is None else float(f"{count:.{LIVE}g}")
 
 
-def verdict(report: CostReport, way: Way) -> str:
+def verdict(report: CostReport, way: Way, terms: CostTerms) -> str:
     """Whether a way is the one looked at, the cheapest, or why it can't be had."""
     if way.refusals:
         reason = "; ".join(way.refusals)
@@ -97,7 +102,14 @@ def verdict(report: CostReport, way: Way) -> str:
     said = ["the way looked at"] if way is report.chosen else []
     if report.cheapest is not None and way.id == report.cheapest.id:
         said.append("the cheapest that is allowed")
-    return ", ".join(said).capitalize() if said else "Allowed"
+    if elsewhere(way, terms):
+        said.append("in the place that you did not choose for owned machines")
+    return _first_upper(", ".join(said)) if said else "Allowed"
+
+
+def elsewhere(way: Way, terms: CostTerms) -> bool:
+    """Whether a purchase stands in the other place than the one chosen; it is shown to compare."""
+    return way.id.startswith("buy_") and way.id != f"buy_{terms.site.value}"
 
 
 def crossings(report: CostReport) -> list[Crossing]:

@@ -22,6 +22,7 @@ from engine.report.costs_words import (
     counts,
     crossings,
     headlines,
+    months_text,
     on_stated_demand,
     prices,
     verdict,
@@ -73,6 +74,10 @@ class _File:
     def converted(self) -> bool:
         """Whether another currency than US dollars is shown too."""
         return self.currency.code != "USD"
+
+    def verdict(self, way: Way) -> str:
+        """What is said of a way beside its figures."""
+        return verdict(self.report, way, self.answer.settings.costs)
 
 
 # --- the inputs that formulas read
@@ -155,8 +160,8 @@ def _way(file: _File, way: Way, inputs: _Inputs) -> _Placed:
     sheet = file.book.sheet(_sheet_name(way), (15, 34, *[14] * (months + 4), 50))
     apart = " For the demand that you stated." if way in on_stated_demand(file.report) else ""
     sheet.title(way.label)
-    sheet.text(1, 0, f"{file.report.hardware_label}, {months} months.{apart}")
-    sheet.text(2, 0, "; ".join((verdict(file.report, way), *way.notes)))
+    sheet.text(1, 0, f"{file.report.hardware_label}, {months_text(months)}.{apart}")
+    sheet.text(2, 0, "; ".join((file.verdict(way), *way.notes)))
     sheet.text(3, 0, f"US dollars: paid is positive, received negative. {LIVE}")
     sheet.head(HEADER, ("Section", "Item", "Paid at", "In present value"))
     for month in range(months):
@@ -277,8 +282,8 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
 
 def _summary(file: _File, sheet: Sheet, placed: list[_Placed], link: str) -> None:
     report, answer, code = file.report, file.answer, file.currency.code
-    sheet.title(f"What it costs: {report.hardware_label}")
-    day = f"{report.months} months. As of {words.day(answer.today)}, prices without tax."
+    sheet.title(f"What it costs: {report.hardware_label}. {report.title}")
+    day = f"{months_text(report.months)}. As of {words.day(answer.today)}, prices without tax."
     sheet.text(1, 0, f"{day} {file.currency.note}")
     sheet.text(2, 0, f"{LIVE} Low and high hold in 8 of 10 cases.")
     sheet.text(3, 0, link)
@@ -330,7 +335,7 @@ def _ways(
         row += 1
         sheet.text(row, 0, way.label, text_wrap=True)
         end = len(heads)
-        sheet.text(row, end, verdict(file.report, way))
+        sheet.text(row, end, file.verdict(way))
         one, figures = by_way.get(way.id), dict(headlines(way))
         if one is None or month not in figures:
             continue

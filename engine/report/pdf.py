@@ -22,9 +22,11 @@ from engine.assessment import (
     RuleVerdict,
     StagePlan,
 )
+from engine.costing.model import CostReport
 from engine.estimate.estimate import Estimate
 from engine.report import charts as pictures
 from engine.report import words
+from engine.report.costs_pdf import section
 from engine.report.table import rows, worth_asking
 from engine.workload.answers import KIND_LABELS
 
@@ -38,14 +40,19 @@ FALLBACK_STANDARD: Standard = "1.7"
 
 
 def pdf(
-    answer: Assessment, link: str = "", *, charts: Mapping[str, dict[str, Any]] | None = None
+    answer: Assessment,
+    link: str = "",
+    *,
+    charts: Mapping[str, dict[str, Any]] | None = None,
+    costs: CostReport | None = None,
 ) -> bytes:
     """The report as PDF.
 
     link : the address that opens the answer; left out when empty
     charts : further charts as Vega-Lite specifications by their caption
+    costs : every way to pay for one hardware of the answer, for a section of its own
     """
-    data = report(answer, link, charts or {})
+    data = report(answer, link, charts or {}, costs)
     try:
         return _compile(data, BEST_STANDARD)
     except RuntimeError as error:
@@ -69,10 +76,15 @@ def _compile(data: dict[str, Any], standard: Standard) -> bytes:
     return made
 
 
-def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def report(
+    answer: Assessment,
+    link: str,
+    extra: Mapping[str, dict[str, Any]],
+    costs: CostReport | None = None,
+) -> dict[str, Any]:
     """What the template shows: words, and charts as SVG with the text that stands in for them."""
     best, workload = answer.best, answer.workload
-    sources = _sources(answer)
+    sources = _sources(answer, costs)
 
     def cite(source: str) -> int:
         """Number of a source in the list at the end; 0 when there is none."""
@@ -96,6 +108,7 @@ def report(answer: Assessment, link: str, extra: Mapping[str, dict[str, Any]]) -
         "options": [_option(i, o) for i, o in enumerate(answer.options[:MOST_OPTIONS], 1)],
         "more_options": max(0, len(answer.options) - MOST_OPTIONS),
         "charts": _charts(answer, extra),
+        "costs": section(costs, answer.settings.costs, cite) if costs else None,
         "ruled_out": [[*_clean(v.rules_out, v.reason), cite(v.source)] for v in answer.ruled_out],
         "flips": [_flip(f) for f in answer.flips if f.at is not None],
         "steady": "; ".join(
@@ -259,7 +272,7 @@ def _answers(answer: Assessment) -> list[list[str]]:
     return found
 
 
-def _sources(answer: Assessment) -> list[str]:
+def _sources(answer: Assessment, costs: CostReport | None) -> list[str]:
     """Every source that the answer names, in the order of its first use."""
     best = answer.best
     estimates = [best.usd_per_month, best.time, *(s.usd_per_month for s in best.stages)]
@@ -271,6 +284,7 @@ def _sources(answer: Assessment) -> list[str]:
     named += [v.source for v in answer.ruled_out]
     named += [a.source for a in answer.assumptions]
     named += [p.source for p in answer.price_alternatives]
+    named += [p.source for p in costs.prices] if costs else []
     return list(dict.fromkeys(words.one_line(source) for source in named if source))
 
 
