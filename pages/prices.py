@@ -16,13 +16,14 @@ def show(offer: Offer, today: date) -> None:
     price = f"{labels.money(catalogue.usd_per_unit(offer))} an hour"
     terms = catalogue.terms_label(offer.acquisition)
     where = plain(f"{offer.provider}, {offer.sku}, {offer.region}")
-    kind = f"{catalogue.KINDS[offer.kind]}, {offer.provenance.confidence} confidence"
+    kind = "refreshed, " if catalogue.refreshed(offer) else ""
+    kind += f"{catalogue.KINDS[offer.kind]}, {offer.provenance.confidence} confidence"
     aged = labels.aged(offer.freshness(today), offer.age_days(today))
     with st.container(gap="xxsmall"):
         st.markdown(f"**{plain(price)}** {plain(terms)} · {where} · {aged}")
         read = labels.day(offer.provenance.as_of)
-        more = f"; {offer.notes}" if offer.notes else ""
-        st.caption(plain(f"{read}, {kind}: {offer.provenance.source}{more}"))
+        more = f"; {note}" if (note := catalogue.note(offer)) else ""
+        st.caption(plain(f"{read}, {kind}: {catalogue.source(offer)}{more}"))
 
 
 with shell.page("Prices", ":material/sell:"):

@@ -307,7 +307,8 @@ def doubts(catalogue: Catalogue, quotes: tuple[str, ...]) -> tuple[str, ...]:
         middle = median(usd)
         if not middle / low <= float(text) <= middle * high:
             found.append(
-                f"{hardware} {ACQUISITION_LABELS[terms]} at {float(text):g} USD: half of the "
-                f"catalogue's prices are above {middle:.3g}. Is it for one GPU and one hour?"
+                f"{catalogue.accelerators[hardware].name}, {ACQUISITION_LABELS[terms]}, at "
+                f"${float(text):g} an hour: half of the catalogue's prices are above "
+                f"${middle:.3g}. Is it for one GPU and one hour?"
             )
     return tuple(found)

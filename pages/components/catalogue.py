@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeVar
 
 import streamlit as st
 
 from engine.assessment import ACQUISITION_LABELS
-from engine.catalogue import Claim, Offer, load_catalogue
-from pages.components.labels import count, day
+from engine.catalogue import Claim, Offer, load_catalogue, shipped_catalogue
+from pages.components.labels import article, count, day
 
 ALL = "all"
 CPU = "cpu"
@@ -76,6 +78,28 @@ def terms_label(name: str) -> str:
 def usd_per_unit(offer: Offer) -> float:
     """Price of one GPU and hour where the offer has GPUs, else of the server and hour."""
     return offer.usd_per_gpu_hour or offer.usd_per_instance_hour
+
+
+def source(offer: Offer) -> str:
+    """Where a price was read; an article by its title."""
+    found = re.match(r"seed (\d{3})", offer.provenance.source)
+    return f"“{article(found.group(1))}”" if found else offer.provenance.source
+
+
+def refreshed(offer: Offer) -> bool:
+    """Whether the price is from the refreshed table."""
+    # A shipped row that stays is the very same object: comparing cells takes 50 ms a page.
+    return bool(load_catalogue().update.rows) and id(offer) not in _shipped_ids()
+
+
+@cache
+def _shipped_ids() -> frozenset[int]:
+    return frozenset(id(offer) for offer in shipped_catalogue().offers)
+
+
+def note(offer: Offer) -> str:
+    """What a row has to say beyond its price: what it was before, or why it does not rank."""
+    return offer.notes if refreshed(offer) or not offer.rankable else ""
 
 
 def offers(sku: str, terms: str) -> tuple[list[Offer], list[Offer]]:

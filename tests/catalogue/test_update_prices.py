@@ -108,7 +108,7 @@ def test_a_skypilot_file_refreshes_on_demand_and_spot_apart(refresh: Refresh) ->
     assert "20-22" in p5(after, "spot").notes
     assert p5(after).provenance.as_of == DAY
     assert "SkyPilot" in p5(after).provenance.source
-    assert "was 55.04 on 2026-08-15" in p5(after).notes
+    assert "the machine was 55.04 on 2026-08-15" in p5(after).notes
     assert done.file is not None
     assert done.waiting == 0
     # What the file doesn't cover stays, with its own day.

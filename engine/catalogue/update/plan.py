@@ -253,7 +253,7 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
     """The present offer at its new price; None when the file has several and none is the price."""
     usd = [price for price, _ in prices]
     low, high, row = min(usd), max(usd), prices[0][1]
-    notes = f"was {old.usd_per_instance_hour:g} on {old.provenance.as_of}"
+    notes = f"the machine was {old.usd_per_instance_hour:g} on {old.provenance.as_of}"
     if high / low > 1 + SAME_PRICE:
         if old.acquisition not in MARKETS:
             _refuse(
@@ -262,7 +262,7 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
                 f"several prices, {low:g} to {high:g}, and no word which holds",
             )
             return None
-        notes += f"; range over places {low:g}-{high:g}, midpoint given"
+        notes += f"; now {low:g}-{high:g} over places, midpoint given"
     price = usd[0] if low == high else fmean((low, high))
     gpus = old.gpus_per_instance
     # One figure is the other times the GPUs: rounding each by itself could part them.
