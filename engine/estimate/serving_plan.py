@@ -362,14 +362,14 @@ def _floor_message(ask: ServingAsk, fitting: Sequence[Refusal]) -> str:
     each = min(fitting, key=lambda r: r.tpot_floor_s)
     if targets.ttft_s is not None and first.ttft_floor_s > targets.ttft_s * 0.96:
         parts.append(
-            f"the first token takes {first.ttft_floor_s * 1e3:,.0f} ms at best "
+            f"the first token takes {_told(first.ttft_floor_s)} at best "
             f"({first.machine.label}, nobody else served, for {targets.percentile * 100:g} of 100 "
-            f"prompts), and {targets.ttft_s * 1e3:,.3g} ms are asked"
+            f"prompts), and {_told(targets.ttft_s)} are asked"
         )
     if targets.tpot_s is not None and each.tpot_floor_s > targets.tpot_s * 0.96:
         parts.append(
-            f"a further token takes {each.tpot_floor_s * 1e3:.2g} ms at best "
-            f"({each.machine.label}), and {targets.tpot_s * 1e3:.2g} ms are asked"
+            f"a further token takes {_told(each.tpot_floor_s)} at best "
+            f"({each.machine.label}), and {_told(targets.tpot_s)} are asked"
         )
     if not parts:
         parts.append(
@@ -380,6 +380,11 @@ def _floor_message(ask: ServingAsk, fitting: Sequence[Refusal]) -> str:
         "No hardware on offer meets these targets: " + "; ".join(parts) + ". Ask for more time, "
         "a smaller model, fewer bits a weight or shorter prompts."
     )
+
+
+def _told(seconds: float) -> str:
+    """A latency in the unit that reads best."""
+    return f"{seconds:,.3g} s" if seconds >= 10 else f"{seconds * 1e3:,.3g} ms"
 
 
 def _smallest(ask: ServingAsk, machines: Sequence[Machine]) -> SmallestFit | None:

@@ -230,7 +230,10 @@ def curve(replica: Replica, load: Load, percentile: float, slow: float = 1.0) ->
     rising = np.concatenate([[True], np.diff(np.maximum.accumulate(rate)) > 0])
     keep = steady & rising
     share = prefill * rate
-    return Curve(*(x[keep] for x in (rate, batch[0], mean, target, last, tpot, slowest, share)))
+    # A lone prompt is charged what a batch of prompts would share: no load is slower than more.
+    firsts = (np.minimum.accumulate(x[keep][::-1])[::-1] for x in (mean, target, last))
+    rest = (x[keep] for x in (tpot, slowest, share))
+    return Curve(rate[keep], batch[0][keep], *firsts, *rest)
 
 
 def _unlucky(batch: Array, tpot: Array, rate: Array, prefill: Array, load: Load) -> Array:

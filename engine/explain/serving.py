@@ -18,6 +18,7 @@ from engine.catalogue import Catalogue
 from engine.cost.api_prices import Buying, api_offers, buying, of_same_size
 from engine.decide.candidates import Price, Unit, cpu_units, gpu_units
 from engine.decide.priors import prior
+from engine.decide.quotes import with_quotes
 from engine.estimate.cold_start import (
     WAYS,
     ColdStart,
@@ -111,6 +112,7 @@ class ServingReport:
     other_apis: tuple[Buying, ...]
     zero: tuple[ZeroRow, ...]
     warm_spare: int
+    notes: tuple[str, ...]
     today: date
 
     @property
@@ -131,7 +133,8 @@ def serving_report(
     """
     resolved = _resolve(workload, terms)
     ask = ask_of(workload, terms, {r.name: r.value for r in resolved})
-    machines = machines_of(workload, terms, catalogue, today, costs or CostTerms())
+    quoted, unknown = with_quotes(catalogue, workload, today)
+    machines = machines_of(workload, terms, quoted, today, costs or CostTerms())
     answer = plan_serving(ask, machines)
     chosen = best_layout(answer, terms.option)
     return ServingReport(
@@ -144,6 +147,7 @@ def serving_report(
         *_apis(ask, answer),
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
+        unknown,
         today,
     )
 
@@ -152,16 +156,15 @@ def serving_report(
 
 
 def _resolve(w: Workload, terms: ServingTerms) -> tuple[Resolved, ...]:
-    """Every number of the ask: told, or the prior of the kind, or the usual target."""
+    """Every number of the ask: told, the prior of online inference, or the usual target."""
     rows = []
-    kind = w.kind if w.kind in (Kind.online_inference, Kind.batch_inference) else None
     for name, unit in (
         ("model_params_b", "billion parameters"), ("tokens_in", "tokens"),
         ("tokens_out", "tokens"), ("rate_per_s", "1/s"), ("peak_factor", "times"),
     ):  # fmt: skip
         told = getattr(w, name)
         if told is None:
-            usual = prior(Kind.online_inference if kind is None else kind, name)
+            usual = prior(Kind.online_inference, name)
             rows.append(Resolved(name, usual.likely, unit, False, usual.source))
         else:
             rows.append(Resolved(name, float(told), unit, True, "your answer"))

@@ -74,6 +74,7 @@ BACKING = (EVIDENCE, PRICES, ACCURACY)
 PLANS: list[tuple[str, str, str]] = [
     ("pages/costs.py", "Costs", ":material/payments:"),
     ("pages/training_plan.py", "Training plan", ":material/model_training:"),
+    ("pages/serving_plan.py", "Serving plan", ":material/dns:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]
 # The way through the app, for the links to the previous and the next page.

@@ -1,0 +1,109 @@
+"""The serving plan as one tidy table, for a spreadsheet: every figure of the page with its unit."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import astuple
+
+from engine.estimate.serving_plan import ServingOption
+from engine.explain.serving import ServingReport
+from engine.explain.serving_words import quality, refusal
+from engine.report.table import COLUMNS, Row, csv_cell
+
+
+def serving_csv(report: ServingReport, link: str = "") -> bytes:
+    """The table as CSV: UTF-8 with its mark, lines ended by CR LF, words harmless."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in serving_rows(report, link):
+        writer.writerow([csv_cell(value) for value in astuple(row)])
+    return text.getvalue().encode("utf-8-sig")
+
+
+def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
+    """All rows: what was asked, the plan, its hours, the alternatives, APIs, cold starts."""
+    answer = report.answer
+    yield Row("Serving plan", answer.message)
+    for note in answer.notes:
+        yield Row("Serving plan", note)
+    for r in report.resolved:
+        yield Row("Asked", r.name, None, r.value, None, r.unit, r.source)
+    if report.chosen is not None:
+        yield from _plan("Plan chosen", report.chosen)
+        yield from _hours(report.chosen)
+        for item in report.chosen.memory:
+            yield Row("Memory of the fullest device", item.name, None, item.gib, None, "GiB")
+        yield Row(
+            "Memory of the fullest device", "to be had", None, report.chosen.memory_limit_gib,
+            None, "GiB",
+        )  # fmt: skip
+    for option in answer.options:
+        yield from _plan(f"Option {option.id}", option)
+    for refused in answer.refused:
+        yield Row("Ruled out", f"{refused.machine.label}: {refusal(refused, report)}")
+    for q in report.quantisation:
+        if q.option is not None:
+            usd = q.option.usd_per_month
+            yield Row(f"Weights in {q.bits:g} bits", f"{q.option.id}; {quality(q.bits)}", usd.low,
+                      usd.likely, usd.high, usd.unit)  # fmt: skip
+        else:
+            yield Row(f"Weights in {q.bits:g} bits", q.message)
+    for p in report.frontier:
+        name = f"{p.candidate.machine.label} at {p.tpot_s * 1e3:.3g} ms a token"
+        yield Row("Frontier", name, None, p.usd_per_month, None, "USD/month")
+    for b in (*report.apis, *report.other_apis):
+        told = f"{b.offer.source}, {b.offer.as_of.isoformat()}"
+        yield Row("API", f"{b.offer.id}: this load", None, b.usd_per_month, None, "USD/month", told)
+        yield Row("API", f"{b.offer.id}: a million tokens in", None, b.offer.usd_per_million_in,
+                  None, "USD", told)  # fmt: skip
+        yield Row("API", f"{b.offer.id}: a million tokens out", None, b.offer.usd_per_million_out,
+                  None, "USD", told)  # fmt: skip
+        if b.wins_from_per_s is not None:
+            yield Row("API", f"{b.offer.id}: hosting wins from", None, b.wins_from_per_s, None,
+                      "requests/s", told)  # fmt: skip
+    for z in report.zero:
+        s = z.start.seconds
+        yield Row("Cold start", z.start.title, s.low, s.likely, s.high, "s", "; ".join(s.sources))
+        yield Row("Scaling to zero", f"{z.start.title}: requests that meet a start", None,
+                  z.result.cold_share, None, "share")  # fmt: skip
+        yield Row("Scaling to zero", f"{z.start.title}: cost", None, z.usd_per_month, None,
+                  "USD/month")  # fmt: skip
+    if link:
+        yield Row("Link", link)
+
+
+def _plan(section: str, o: ServingOption) -> Iterator[Row]:
+    machine, usd, seen = o.candidate.machine, o.usd_per_month, o.at_peak
+    price, carried = machine.usd_per_unit_hour, o.candidate.capacity.requests
+    tag = machine.price
+    dated = tag.as_of.isoformat() if tag.as_of is not None else ""
+    yield Row(section, "Cost", usd.low, usd.likely, usd.high, usd.unit)
+    yield Row(section, "Cost, machines kept all day", None, o.usd_always_on, None, "USD/month")
+    yield Row(section, "Cost, machines by the hour", None, o.usd_by_hour, None, "USD/month")
+    yield Row(section, "A million tokens in", None, o.usd_per_million_in, None, "USD")
+    yield Row(section, "A million tokens out", None, o.usd_per_million_out, None, "USD")
+    yield Row(section, f"Price of {machine.name}, each", price.low, price.likely, price.high,
+              price.unit, f"{tag.provider}, {dated}: {tag.source}")  # fmt: skip
+    yield Row(section, f"Machines: {machine.label}", None, float(o.machines), None, "machines")
+    yield Row(section, "Replicas at the peak", None, float(o.replicas), None, "replicas")
+    yield Row(section, "GPUs of a replica", None, float(o.candidate.layout.gpus), None, "devices")
+    yield Row(section, "One replica carries", carried.low, carried.likely, carried.high,
+              carried.unit, "; ".join(carried.sources))  # fmt: skip
+    yield Row(section, "Answers at once in a replica", None, seen.batch, None, "answers")
+    yield Row(section, "First token, mean", None, seen.ttft_mean_s, None, "s")
+    yield Row(section, "First token, as promised", None, seen.ttft_target_s, None, "s")
+    yield Row(section, "First token, 99 of 100", None, seen.ttft_p99_s, None, "s")
+    yield Row(section, "Per token, mean", None, seen.tpot_mean_s, None, "s")
+    yield Row(section, "Per token, 99 of 100", None, seen.tpot_p99_s, None, "s")
+    yield Row(section, "Utilization over the day", None, o.utilization, None, "share")
+
+
+def _hours(o: ServingOption) -> Iterator[Row]:
+    for h in o.hours:
+        at = f"{h.hour:02d}:00"
+        yield Row("Hour of the day", f"{at} rate", None, h.rate, None, "requests/s")
+        yield Row("Hour of the day", f"{at} machines", None, float(h.machines), None, "machines")
+        yield Row("Hour of the day", f"{at} cost", None, h.usd, None, "USD")

@@ -1,0 +1,109 @@
+"""The pictures of the serving page; labels stand at the marks, titles are above the charts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.explain.serving_pictures import DayPicture, FrontierPicture, LoadCurve
+from pages.components import labels
+from pages.components import layers as vl
+
+HEIGHT = 260
+Layer = dict[str, Any]
+# Where the plan's name stands: under the lower of two lines, above the upper one.
+_BESIDE: dict[bool, dict[str, Any]] = {
+    True: {"align": "center", "dy": 18}, False: {"align": "right", "dx": -10, "dy": -10},
+}  # fmt: skip
+
+
+def load(found: LoadCurve) -> None:
+    """A latency against the load of one replica: mean, percentile, target, where the plan runs."""
+    top = max(y for _, y in found.slow)
+    here = found.point[1]
+    # The queue at the end grows without bound: what lies far above target and plan is cut.
+    ceiling = min(top, max(here * 3.0, (found.target or 0.0) * 1.3, found.mean[0][1] * 4.0))
+    x = vl.axis("x", "Requests a second to one replica", axis={"grid": False, "tickCount": 5},
+                scale={"nice": False, "zero": True})  # fmt: skip
+    y = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": "~s"},
+                scale={"domain": [0, ceiling], "clamp": True})  # fmt: skip
+    at = {"x": x, "y": y}
+    mean = [p for p in found.mean if p[1] <= ceiling]
+    slow = [p for p in found.slow if p[1] <= ceiling]
+    layers: list[Layer] = [
+        vl.line(mean, at),
+        vl.line(slow, at, strokeDash=[6, 4], strokeWidth=2),
+        vl.word(*slow[-1], found.slow_name, at, align="right", dx=-8, dy=2),
+        vl.word(*mean[len(mean) // 3], "mean", at, align="left", dy=14),
+    ]
+    if found.target is not None and found.target <= ceiling:
+        end = found.mean[-1][0]
+        layers += [
+            vl.line([(0, found.target), (end, found.target)], at, strokeDash=[2, 3],
+                    strokeWidth=1, color=vl.ink()),
+            vl.word(0, found.target, f"target {labels.number(found.target)} ms", at, align="left",
+                    dx=6, dy=-7),
+        ]  # fmt: skip
+    layers += [
+        vl.dot([found.point], at, size=130),
+        vl.word(*found.point, "the plan", at, fontWeight="bold", **_BESIDE[found.on_mean]),
+    ]
+    vl.draw({"height": HEIGHT, "layer": layers}, f"{found.title}. {found.message}", found.y_title)
+
+
+def day(found: DayPicture) -> None:
+    """Machines hour by hour as bars, the rate as a line of its own scale."""
+    x = {"field": "x", "type": "ordinal", "title": "Hour of the day",
+         "axis": {"labelAngle": 0, "grid": False, "values": [0, 4, 8, 12, 16, 20],
+                  "labelExpr": "datum.value + ':00'"}}  # fmt: skip
+    machines = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": "~s"},
+                       scale={"zero": True})  # fmt: skip
+    rate = vl.axis("y", "Requests a second (line)", axis={"grid": False, "tickCount": 4},
+                   scale={"zero": True})  # fmt: skip
+    layers: list[Layer] = [
+        {"data": {"values": vl.rows(found.machines)},
+         "mark": {"type": "bar", "cornerRadiusEnd": 2, "opacity": 0.75},
+         "encoding": {"x": x, "y": machines,
+                      "tooltip": [{"field": "x", "title": "Hour"},
+                                  {"field": "y", "title": "Machines"}]}},
+        {"data": {"values": vl.rows(found.rates)},
+         "mark": {"type": "line", "strokeWidth": 2.5, "color": vl.ink()},
+         "encoding": {"x": x, "y": rate}},
+    ]  # fmt: skip
+    vl.draw(
+        {"height": HEIGHT, "layer": layers, "resolve": {"scale": {"y": "independent"}}},
+        f"{found.title}. {found.message}", "Machines kept (bars)",
+    )  # fmt: skip
+
+
+def frontier(found: FrontierPicture) -> None:
+    """Dollars a month against time per token: each dot the cheapest at its speed."""
+    rows = [
+        {"x": x, "y": y, "hardware": placement, "name": name}
+        for x, y, placement, name in found.points
+    ]
+    x = vl.axis("x", "Time per further token, ms", axis={"grid": False, "tickCount": 6},
+                scale={"type": "log", "nice": False})  # fmt: skip
+    y = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": "$~s"},
+                scale={"type": "log"})  # fmt: skip
+    at = {"x": x, "y": y}
+    layers: list[Layer] = [
+        {"data": {"values": rows}, "mark": {"type": "line", "interpolate": "step-before",
+                                            "strokeWidth": 1.5, "color": vl.ink()},
+         "encoding": at},
+        {"data": {"values": rows},
+         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+         "encoding": {**at, **vl.coloured(),
+                      "tooltip": [{"field": "name", "title": "Machines"},
+                                  {"field": "x", "title": "ms a token", "format": ".3~r"},
+                                  {"field": "y", "title": "USD a month", "format": "$,.0f"}]}},
+        {"data": {"values": [{"x": found.own[0], "y": found.own[1]}]},
+         "mark": {"type": "point", "size": 220, "strokeWidth": 2, "color": vl.ink()},
+         "encoding": at},
+        vl.word(*found.own, "the plan", at, align="left", dx=12, dy=-8, fontWeight="bold"),
+    ]  # fmt: skip
+    if found.target is not None:
+        most = max(x for x, *_ in found.points)
+        if found.target <= max(most, found.own[0]) * 1.5:
+            layers += vl.marks([(found.target, "target")], x, found.target * 0.99)
+    vl.draw({"height": HEIGHT + 40, "layer": layers}, f"{found.title}. {found.message}",
+            "US dollars a month")  # fmt: skip

@@ -1,0 +1,78 @@
+"""The engine's serving report of this session, kept; and the simulation that was asked for last."""
+
+from __future__ import annotations
+
+import logging
+from datetime import date
+
+import streamlit as st
+
+from engine.catalogue import load_catalogue
+from engine.errors import ClusterFitError, InputError
+from engine.estimate.serving_frontier import Check, check_plan
+from engine.explain.serving import ServingReport, serving_report
+from engine.workload.cost_terms import CostTerms
+from engine.workload.serving_terms import ServingTerms
+from engine.workload.workload import Workload
+from pages.components import shell
+
+LOG = logging.getLogger(__name__)
+REQUESTS = 6000  # of a simulation, a second or two
+
+
+def report_of(workload: Workload) -> ServingReport:
+    """The report of a workload under this session's terms."""
+    return _report(
+        workload.model_dump_json(),
+        shell.terms("serving").model_dump_json(),
+        shell.terms("costs").model_dump_json(),
+        date.today().isoformat(),
+    )
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _report(body: str, terms: str, costs: str, today: str) -> ServingReport:
+    try:
+        return serving_report(
+            Workload.model_validate_json(body),
+            ServingTerms.model_validate_json(terms),
+            load_catalogue(),
+            date.fromisoformat(today),
+            CostTerms.model_validate_json(costs),
+        )
+    except ClusterFitError:
+        raise
+    except (ValueError, ArithmeticError):
+        LOG.exception("no serving plan for %s under %s", body, terms)
+        raise InputError(
+            "these figures together could not be worked out",
+            right="look for a figure that is far too small or too large",
+        ) from None
+
+
+def simulate(report: ServingReport) -> None:
+    """Simulate the chosen plan under a progress bar, and keep what came out."""
+    option = report.chosen
+    assert option is not None
+    bar = st.progress(0.0, text="Simulating one replica at the peak…")
+
+    def told(share: float) -> None:
+        bar.progress(min(share, 1.0), text=f"Simulating one replica at the peak: {share:.0%}")
+
+    try:
+        found = check_plan(option, report.ask, requests=REQUESTS, progress=told)
+    except ClusterFitError as error:
+        bar.empty()
+        st.session_state["serving_check"] = (report.ask, option.id, str(error))
+        return
+    bar.empty()
+    st.session_state["serving_check"] = (report.ask, option.id, found)
+
+
+def last_check(report: ServingReport) -> Check | str | None:
+    """The simulation of this very plan: what came out, or why it could not be; None before one."""
+    kept = st.session_state.get("serving_check")
+    if kept is None or report.chosen is None or kept[:2] != (report.ask, report.chosen.id):
+        return None
+    found: Check | str = kept[2]
+    return found
