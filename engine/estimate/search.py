@@ -362,14 +362,18 @@ def ordered(found: Found, by: By) -> NDArray[np.intp]:
     """
     days, cost, gpus = found.days, found.cost, found.plans.gpus
     over = ~found.within_budget
+    limit = found.job.deadline_days
+    late = found.chance < found.job.sure if limit is not None else days > MOST_DAYS
     if by == "time":
-        bad, key = over, days
+        bad, key = over, np.where(over, cost, days)
+    elif by == "cost":
+        over = np.zeros_like(late)
+        bad, key = late, np.where(late, days, cost)
     else:
-        limit = found.job.deadline_days
-        late = found.chance < found.job.sure if limit is not None else days > MOST_DAYS
-        bad = late if by == "cost" else late | over
-        # Where nothing is good: the fastest (that is paid for).
-        key = np.where(bad, days, cost)
+        # Where nothing is in time and paid for: the fastest that is paid for; where none is, the
+        # cheapest, in time if there is one.
+        bad, key = late | over, np.where(late & ~over, days, cost)
+        over = np.where(over, 1.0 + late, 0.0)
     first = np.lexsort((key, over, bad))[0]
     same = (bad == bad[first]) & (over == over[first]) & (key <= key[first] * (1 + CLOSE))
     rank, simple = np.where(same, 0.0, key), np.where(same, _pieces(found.plans), 0.0)

@@ -185,7 +185,7 @@ def result_of(found: Found, i: int, first: int | None = None) -> PlanResult:
     answer = PlanResult(
         choice=choice, plan=plan,
         memory=need_of(found.memory, i, hw.memory_gib, USABLE, plan.stack == "megatron"),
-        step_s=step, mfu=_spread(flops / seconds / gpus / hw.peak, half, "share", step.sources),
+        step_s=step, mfu=_spread(flops / seconds / gpus / hw.nominal, half, "share", step.sources),
         tokens_per_s=_spread(batch * job.seq_len / seconds, half, "tokens/s", step.sources),
         steps=budget.steps, goodput=useful, experiments=budget.experiments,
         ideal_gpu_hours=budget.ideal_gpu_hours, days=budget.run_hours.scaled(1 / 24, "days"),

@@ -152,16 +152,28 @@ def _mix(job: Job, best: PlanResult) -> MixAnswer | None:
 # --- words
 
 
+_SIZES = ((1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e4, 1e3, ",000"), (0.0, 1.0, ""))
+
+
 def _amount(e: Estimate, unit: str = "") -> str:
-    """A value with its interval, two or three digits."""
-    return f"{_short(e.likely)}{unit} ({_short(e.low)} to {_short(e.high)})"
+    """A value with its interval in one size, two or three digits."""
+    _, size, word = next(row for row in _SIZES if abs(e.likely) >= row[0])
+    low, likely, high = (_digits(x / size) for x in (e.low, e.likely, e.high))
+    thousands = word if word.startswith(",") else ""
+    return f"{likely}{word}{unit} ({low}{thousands} to {high}{word})"
 
 
-def _short(value: float) -> str:
-    for size, letter in ((1e9, "bn"), (1e6, "M"), (1e3, "k")):
-        if value >= 10 * size or (value >= size and size > 1e3):
-            return f"{value / size:.3g} {letter}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+def _duration(days: Estimate) -> str:
+    """Days, or hours where they are few."""
+    if days.likely < 2:
+        return _amount(days.scaled(24, "h"), " hours")
+    return _amount(days, " days")
+
+
+def _digits(value: float) -> str:
+    if value >= 9.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
 
 
 def _verdict(job: Job, best: PlanResult) -> str:
@@ -169,7 +181,7 @@ def _verdict(job: Job, best: PlanResult) -> str:
     fleet = f"{n:,} x {best.choice.name}" if n > 1 else f"One {best.choice.accelerator.name}"
     cost = f", ${_amount(best.usd)}" if best.usd else ""
     text = (
-        f"{fleet}: {_amount(best.days, ' days')}, {_amount(best.gpu_hours, ' GPU hours')}{cost}. "
+        f"{fleet}: {_duration(best.days)}, {_amount(best.gpu_hours, ' GPU hours')}{cost}. "
         f"Split: {split_words(best.plan)}."
     )
     if best.chance is not None:

@@ -300,3 +300,12 @@ def test_a_job_that_makes_no_sense_is_refused(field: str, value: object) -> None
 def test_an_unknown_order_is_refused() -> None:
     with pytest.raises(InputError):
         best_plans(Job(B8, 1e9, (FAST,)), "beauty")  # type: ignore[arg-type]
+
+
+def test_a_budget_that_no_plan_keeps_gets_the_cheapest_that_is_in_time() -> None:
+    job = Job(B70, 2e12, (FAST,), deadline_days=42, budget_usd=1e5)
+    best, found = first(job), search(job)
+    assert not isinstance(found, NothingFits)
+    assert best.usd is not None
+    assert best.usd.likely <= 1.021 * found.usd[found.chance >= job.sure].min()
+    assert best.within_budget is False

@@ -113,3 +113,9 @@ def test_without_a_price_hours_rank() -> None:
     assert told.best is not None
     assert told.best.usd is None
     assert any("GPU hours" in w for w in told.warnings)
+
+
+def test_short_runs_are_told_in_hours() -> None:
+    told = plan_training(Job(B8, 1e8, (on(H100),), task="lora", gpus=(1, 1)), "cost")
+    assert told.best is not None
+    assert f"{24 * told.best.days.likely:.1f} hours" in told.verdict
