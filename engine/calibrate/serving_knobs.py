@@ -35,6 +35,10 @@ class Knob:
     meaning: str
 
 
+# Effects that are expected to differ from none before any row is seen. Users whose prompts and
+# answers all have one length start and end together: each then waits for half of the others.
+EXPECTED = {"queue.lengths.fixed": 0.5 / 0.2, "queue_power.lengths.fixed": 1.0 / 0.85}
+SURE = 0.3  # standard deviation of the logarithm of an effect that physics expects
 ALL = ("gpu", "engine", "bits")
 SPECS: dict[str, Knob] = {
     "weight_read": Knob(0.8, 0.2, "share of bandwidth", (*ALL, "pair"), "reading weights"),
@@ -133,7 +137,7 @@ def design_of(table: Table, names: tuple[str, ...] | None = None) -> Design:
     used["saturated"] = np.char.find(table.protocol.astype(str), "off") >= 0
     used["expert_read"] = used["expert_matmul"] = routed
     used["allreduce_us"] = used["link_share"] = many
-    known: list[str] = list(FITTED) if names is None else list(names)
+    known: list[str] = [*FITTED, *EXPECTED] if names is None else list(names)
     index = {name: i for i, name in enumerate(known)}
     raw: dict[str, list[list[int]]] = {}
     for knob in FITTED:
@@ -164,7 +168,9 @@ def design_of(table: Table, names: tuple[str, ...] | None = None) -> Design:
         spec = SPECS[knob]
         if rest:
             # A knob that is known badly differs more between classes.
+            mean[i] = np.log(EXPECTED.get(name, 1.0))
             freedom[i] = SPREAD[rest.split(".")[0]] * max(spec.freedom / 0.4, 0.5)
+            freedom[i] = SURE if name in EXPECTED else freedom[i]
         else:
             mean[i], freedom[i] = np.log(spec.prior), spec.freedom
     return Design(tuple(known), mean, freedom, places)

@@ -26,6 +26,8 @@ from engine.estimate.serving import (
     decode_seconds,
     memory_bytes,
     prefill_seconds,
+    prompt_seconds_each,
+    saturated_tokens_per_s,
     slots,
 )
 
@@ -57,7 +59,7 @@ def closed_loop(
     step = decode_seconds(net, hw, plan, eff, batch, prompt + answer / 2.0)
     lone = prefill_seconds(net, hw, plan, eff, 1.0, prompt)
     together = np.clip(2.0 * CHUNK_TOKENS / prompt, 1.0, batch)
-    shared = prefill_seconds(net, hw, plan, eff, together, prompt) / together
+    shared = prompt_seconds_each(net, hw, plan, eff, together, prompt)
     further = np.maximum(answer - 1.0, 1.0)
     itl = step + eff.interleave * np.maximum(batch - 1.0, 0.0) * shared / further
     ahead = eff.queue * np.maximum(batch - 1.0, 0.0) ** eff.queue_power * shared
@@ -72,20 +74,6 @@ def closed_loop(
     life = begin + further * itl
     wait = np.maximum(users - batch, 0.0) / batch * life
     return Loop(begin + wait, itl, batch / life, batch)
-
-
-def saturated_tokens_per_s(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies,
-    prompt: Real, answer: Real, usable: float = USABLE_MEMORY,
-) -> Real:  # fmt: skip
-    """Output tokens per second with always a request waiting: λ·O of a full batch."""
-    context = prompt + answer / 2.0
-    room = np.clip(slots(net, hw, plan, eff, context, usable), 1.0, 2.0 * MAX_SEQUENCES)
-    step = decode_seconds(net, hw, plan, eff, room, context)
-    together = np.clip(4.0 * CHUNK_TOKENS / prompt, 1.0, room)
-    shared = prefill_seconds(net, hw, plan, eff, together, prompt) / together
-    life = np.maximum(answer - 1.0, 1.0) * step + room * shared
-    return room * answer / (life * eff.saturated)
 
 
 @dataclass(frozen=True, slots=True)

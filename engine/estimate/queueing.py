@@ -396,10 +396,11 @@ Bound = Literal["ttft", "tpot", "load"]
 
 
 def inside_targets(
-    point: Points, ttft_target_s: float | None, tpot_target_s: float | None, load: float
+    point: Points, ttft_target_s: Real | None, tpot_target_s: Real | None, load: float
 ) -> tuple[Array, Array, Bound]:
     """Largest rate of every row of points inside the targets, its place among them, what binds.
 
+    ttft_target_s, tpot_target_s : one for all rows, or of shape (rows, 1)
     load : largest share of the greatest rate of the row
     """
     # Where prompts come faster than they are taken in there is no steady state.
@@ -415,7 +416,7 @@ def inside_targets(
     return rate, place, min(margins, key=lambda k: float(np.median(at(margins[k], place))))
 
 
-def _margin(value: Array, target: float | None) -> Array:
+def _margin(value: Array, target: Real | None) -> Array:
     """Log of how far inside the target a value is; without a target, far."""
     if target is None:
         return np.full_like(value, 1e9)

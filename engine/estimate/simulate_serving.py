@@ -31,6 +31,7 @@ from engine.estimate.serving import (
     USABLE_MEMORY,
     decode_seconds,
     prefill_seconds,
+    prompt_seconds_each,
     replica_of,
     slots,
 )
@@ -156,7 +157,7 @@ def simulate_replica(
     context = input_tokens + output_tokens / 2.0
     steps = decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context)
     together = max(2.0 * CHUNK_TOKENS / input_tokens, 1.0)
-    shared = float(prefill_seconds(net, hw, plan, eff, together, input_tokens)) / together
+    shared = float(prompt_seconds_each(net, hw, plan, eff, together, input_tokens))
     alone = float(prefill_seconds(net, hw, plan, eff, 1.0, input_tokens))
     seen = simulate_serving(
         rate, np.asarray(steps), shared / input_tokens, prompt=input_tokens, answer=output_tokens,

@@ -26,6 +26,7 @@ from engine.estimate.serving import (
     memory_bytes,
     network_of,
     prefill_seconds,
+    prompt_seconds_each,
     serving_capacity,
     shipped_calibration,
 )
@@ -112,6 +113,64 @@ def test_compressed_cache_is_not_divided_by_tensor_parallelism() -> None:
         )
     assert parts[0] == pytest.approx(parts[1])
     assert parts[0] == pytest.approx(100 * 4096 * 61 * 576 * 2 * float(eff.cache_memory))
+
+
+def test_prompts_follow_one_another_through_pipeline_stages() -> None:
+    """GPipe: m prompts pass p stages in (m + p − 1) turns of 1/p: four by four, 7/16 of one GPU."""
+    eff = efficiencies_of("hopper", "vllm-2025", "16", "dense", "16")
+    net, hw = network_of(LLAMA2_7B), hardware_of(H100, 16)
+    fixed = float(eff.prefill_ms) / 1e3
+
+    def work(pp: float, batch: float) -> float:
+        plan = Plan(1.0, pp, 0.0, 2.0, 2.0)
+        return float(prefill_seconds(net, hw, plan, eff, batch, 1000.0)) - fixed
+
+    assert work(4.0, 1.0) == pytest.approx(work(1.0, 1.0))  # a lone prompt passes all stages
+    assert work(4.0, 4.0) == pytest.approx(work(1.0, 4.0) * 7 / 16)
+    # One stage of two is busy for half of the work, and prompts of several requests overlap.
+    each = [
+        float(prompt_seconds_each(net, hw, Plan(1.0, pp, 0.0, 2.0, 2.0), eff, 1.0, 1000.0)) - fixed
+        for pp in (1.0, 2.0)
+    ]
+    assert each[1] == pytest.approx(each[0] / 2)
+    assert each[0] == pytest.approx(work(1.0, 1.0))
+
+
+def test_a_step_has_at_least_one_sequence() -> None:
+    """At a light load the steps that are taken read the experts of one token, not of a fiftieth."""
+    eff = efficiencies_of("hopper", "vllm-2025", "16", "moe", "16")
+    plan, hw = Plan(2.0, 1.0, 0.0, 2.0, 2.0), hardware_of(H100, 16)
+    net = network_of(MIXTRAL)
+    light, one = (float(decode_seconds(net, hw, plan, eff, b, 500.0)) for b in (0.02, 1.0))
+    assert light == pytest.approx(one)
+    # Two of eight experts and the dense layers: 12.8e9 parameters of 2 bytes over 2 × 3.35 TB/s.
+    assert one > 12.8e9 * 2 / (2 * 3.35e12)
+    lone = serving_capacity(MIXTRAL, H100, 2, 500, 100)
+    assert float(lone.tpot_floor_s) > 12.8e9 * 2 / (2 * 3.35e12)
+
+
+def test_compressed_caches_have_wide_heads() -> None:
+    """DeepSeek-V3: 128 heads with keys of 128 + 64 and values of 128 elements, not 7168/128."""
+    shape = ModelShape(
+        "MLA", 671e9, 37e9, 1.8e9, 61, 7168, 128, 128, 56, 18_432, 129_280, attention="mla",
+        mla_cache_width=576, experts=256, experts_per_token=8,
+    )  # fmt: skip
+    assert network_of(shape).score_width == 128 * (192 + 128)
+
+
+def test_rows_that_do_not_fit_leave_the_others_their_rate() -> None:
+    """100 tokens fit beside a 7B model on 80 GB; ten million need 5 TB of cache."""
+    found = serving_capacity(LLAMA2_7B, H100, 1, np.array([100.0, 1e7]), 100.0)
+    rates = np.asarray(found.requests_per_s)
+    assert rates[0] > 0
+    assert rates[1] == 0
+    assert not found.fits
+
+
+def test_a_prompt_found_in_the_prefix_cache_still_has_a_token() -> None:
+    found = serving_capacity(LLAMA2_7B, H100, 1, 1, 100, prefix_hit=0.99)
+    assert math.isfinite(float(found.ttft_s))
+    assert float(found.requests_per_s) > 0
 
 
 def test_four_h100_carry_a_70b_model() -> None:

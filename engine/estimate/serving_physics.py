@@ -1,0 +1,343 @@
+"""Physics of serving a language model: memory, a decoding step, prefill, all-reduces.
+
+One step of decoding reads the weights and every sequence's cache and pays launches and
+all-reduces; prefill pays the products of the prompt. Every formula takes floats or NumPy arrays
+that broadcast; the efficiencies come from `engine.estimate.serving`. Knows nothing of prices.
+Times in seconds, sizes in bytes unless a name ends in `_gib`.
+
+References
+----------
+[1] R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023.
+[2] DeepSeek-AI, "DeepSeek-V2", 2024: the compressed cache (MLA) is the same on every rank.
+[3] Patarasuk and Yuan 2009: a ring all-reduce sends 2·(n − 1)/n of the data.
+[4] Huang et al., "GPipe", 2019: m micro-batches pass p stages in m + p − 1 turns of 1/p each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.catalogue import Accelerator
+from engine.errors import InputError
+from engine.estimate.queueing import Real
+from engine.estimate.shape import ModelShape
+
+GIB = 1024.0**3
+# Tokens of a prompt that one step takes in (chunked prefill; vLLM's default for serving).
+CHUNK_TOKENS = 2048
+# GB/s of one direction of a host link with 16 lanes; a superchip's leaves over its network.
+HOST_LINKS = {"PCIe3": 12.5, "PCIe4": 25.0, "PCIe5": 50.0, "PCIe6": 100.0, "C2C": 50.0}
+# Width of keys and values of a head with a compressed cache, rotary part included (DeepSeek-V2 [2]
+# and all models after it): 128 + 64 and 128 elements.
+LATENT_HEAD_WIDTH = 192.0 + 128.0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A model as serving sees it: parameters by how they are read, widths by how they are used.
+
+    `dense` : parameters every token passes through, input embedding excluded
+    `expert` : parameters of all routed experts together
+    `stored` : all parameters
+    `score_width` : heads × (key + value width), elements a token pair costs in attention, per layer
+    `cache_width` : elements of the cache a token keeps, all layers that grow together
+    `cache_shards` : ranks over which that cache can be divided (1: every rank holds it all)
+    `windowed` : share of the cache that lies in sliding windows of `window` tokens
+    """
+
+    dense: Real
+    expert: Real
+    stored: Real
+    experts: Real
+    top_k: Real
+    layers: Real
+    attention_layers: Real
+    hidden: Real
+    score_width: Real
+    cache_width: Real
+    cache_shards: Real
+    vocab: Real
+    windowed: Real = 0.0
+    window: Real = 0.0
+    state_bytes: Real = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """One GPU: dense peaks of products in the weights' precision and in 16 bits [FLOP/s], memory
+    bandwidth [B/s], memory [bytes]; the fast link and how many GPUs it joins (1: none), and the
+    host's link over which all others talk [B/s, one direction].
+    """
+
+    peak: Real
+    peak16: Real
+    bandwidth: Real
+    link: Real
+    domain: Real
+    host_link: Real
+    memory: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a replica is laid out: tensor × pipeline parallel, experts spread (ep), data-parallel
+    attention (1 or 0), bytes of a weight and of a cached element.
+    """
+
+    tp: Real
+    pp: Real
+    attention_dp: Real
+    weight_bytes: Real
+    kv_bytes: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiencies:
+    """Fitted shares of peak and overheads; floats, or arrays with one value a row or draw.
+
+    What each means and its unit is told in `data/calibration_serving.csv`.
+    """
+
+    weight_read: Real
+    kv_read: Real
+    matmul: Real
+    matmul_decode: Real
+    attention: Real
+    narrow: Real
+    roof: Real
+    expert_read: Real
+    expert_matmul: Real
+    step_us: Real
+    layer_us: Real
+    sequence_us: Real
+    allreduce_us: Real
+    pcie_allreduce: Real
+    link_share: Real
+    pcie_share: Real
+    prefill_ms: Real
+    prefill_token_us: Real
+    interleave: Real
+    contention: Real
+    queue: Real
+    queue_power: Real
+    queue_prompt: Real
+    saturated: Real
+    weight_memory: Real
+    cache_memory: Real
+    working: Real
+    sampling: Real
+    engine_gib: Real
+    group_gib: Real
+    peer_gib: Real
+
+
+def network_of(shape: ModelShape) -> Network:
+    """The network of a model's shape.
+
+    Routed experts follow from total and active parameters: total = dense + E, active = dense +
+    E·k/n, whence E = (total − active)/(1 − k/n).
+    """
+    experts, k = float(shape.experts), float(shape.experts_per_token)
+    share = k / experts if shape.is_moe and experts > k else 1.0
+    expert = (shape.total_params - shape.active_params) / (1.0 - share) if share < 1.0 else 0.0
+    expert = max(expert, 0.0)
+    table = shape.vocab * shape.hidden if not shape.tied_embeddings else 0.0
+    mla = shape.attention == "mla"
+    growing = float(shape.layers if shape.kv_layers is None else shape.kv_layers)
+    if shape.attention == "none":
+        width, shards, growing = 0.0, 1.0, 0.0
+    elif mla:
+        width, shards = growing * shape.mla_cache_width, 1.0
+    else:
+        width = shape.kv_width_total or 2.0 * growing * shape.kv_heads * shape.head_dim
+        shards = float(max(shape.kv_heads, 1))
+    score = shape.heads * (LATENT_HEAD_WIDTH if mla else 2.0 * shape.head_dim)
+    return Network(
+        dense=max(shape.total_params - expert - table, 0.05 * shape.total_params),
+        expert=expert,
+        stored=shape.total_params,
+        experts=max(experts, 1.0),
+        top_k=max(k, 1.0),
+        layers=float(shape.layers),
+        attention_layers=growing,
+        hidden=float(shape.hidden),
+        score_width=score,
+        cache_width=width,
+        cache_shards=shards,
+        vocab=float(shape.vocab),
+        windowed=shape.window_layers / growing if growing and shape.window_tokens else 0.0,
+        window=float(shape.window_tokens),
+        state_bytes=shape.state_layers * shape.state_bytes_per_layer,
+    )
+
+
+def hardware_of(accelerator: Accelerator, weight_bits: float) -> Hardware:
+    """The hardware of a catalogue entry for weights of a precision.
+
+    Weights of fewer bits than the GPU multiplies are unpacked: their products run in 16 bits.
+    """
+    peak16 = accelerator.bf16_tflops_dense or accelerator.fp16_tflops_dense or 0.0
+    if not peak16:
+        raise InputError(
+            f"{accelerator.sku} states no 16-bit rate", where="accelerator", right="a GPU with one"
+        )
+    peak = peak16
+    if weight_bits <= 4.5 and accelerator.fp4_tflops_dense:
+        peak = accelerator.fp4_tflops_dense
+    elif 4.5 < weight_bits <= 8.5:
+        peak = accelerator.fp8_tflops_dense or accelerator.int8_tops_dense or peak16
+    fast = accelerator.scaleup_gb_per_s_per_direction or 0.0
+    joined = accelerator.scaleup_domain_gpus or 1
+    gib = accelerator.memory_gib_reported or accelerator.memory_gb / 1.0737
+    return Hardware(
+        peak * 1e12,
+        peak16 * 1e12,
+        accelerator.memory_bandwidth_gb_per_s * 1e9,
+        (fast or 25.0) * 1e9,
+        1.0 if "PCIe" in accelerator.scaleup_technology or not fast else float(joined),
+        HOST_LINKS.get(accelerator.host_link[:5], 25.0) * 1e9,
+        gib * GIB,
+    )
+
+
+def experts_touched(tokens: Real, experts: Real, top_k: Real) -> Real:
+    """Expected share of the experts that `tokens` tokens reach: 1 − (1 − k/E)^tokens."""
+    return 1.0 - (1.0 - np.minimum(top_k / experts, 1.0)) ** np.minimum(tokens, 1e6)
+
+
+def longest(first: Real, second: Real, norm: Real) -> Real:
+    """Time of two things that overlap almost wholly: a little more than the longer."""
+    return np.asarray((np.asarray(first) ** norm + np.asarray(second) ** norm) ** (1.0 / norm))
+
+
+def cached_tokens(net: Network, context: Real) -> Real:
+    """Tokens of cache read per sequence, sliding windows counted by what they hold."""
+    inside = np.minimum(context, np.where(np.asarray(net.window) > 0, net.window, np.inf))
+    return (1.0 - net.windowed) * context + net.windowed * inside
+
+
+def cache_bytes(net: Network, plan: Plan, context: Real) -> Real:
+    """Cache of one sequence over all GPUs of the replica that hold it once."""
+    return net.cache_width * plan.kv_bytes * cached_tokens(net, context) + net.state_bytes
+
+
+def cache_divisor(net: Network, plan: Plan) -> Real:
+    """By how many GPUs the cache of a batch is divided: TP can't divide below one KV head."""
+    by_heads = np.minimum(plan.tp, net.cache_shards)
+    return np.where(np.asarray(plan.attention_dp) > 0, plan.tp, by_heads)
+
+
+def allreduce_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real
+) -> Real:
+    """Two all-reduces per layer of `tokens` activations in 16 bits [3]."""
+    n = np.asarray(plan.tp)
+    far = n > hw.domain
+    latency = eff.allreduce_us * 1e-6 * np.where(far, eff.pcie_allreduce, 1.0)
+    link = np.where(far, hw.host_link * eff.pcie_share, hw.link * eff.link_share)
+    volume = 2.0 * (n - 1.0) / n * tokens * net.hidden * 2.0
+    calls = 2.0 * net.layers * np.where(n > 1, 1.0, 0.0)
+    return np.asarray(calls * (latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / link))
+
+
+def products(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real, share: Real
+) -> Real:
+    """Seconds of all products of `tokens` tokens: the longer of reading weights and computing.
+
+    Narrow slices fill a GPU badly: a product of width d on each of n GPUs takes 1 + w·n/d of its
+    ideal time. share : of the peak, what wide products reach
+    """
+    narrow = 1.0 + eff.narrow * plan.tp / net.hidden
+    read = hw.bandwidth * eff.weight_read * plan.tp
+    compute = hw.peak * share * plan.tp / narrow
+    dense = longest(
+        net.dense * plan.weight_bytes / read, 2.0 * net.dense * tokens / compute, eff.roof
+    )
+    touched = net.expert * experts_touched(tokens, net.experts, net.top_k)
+    routed = longest(
+        touched * plan.weight_bytes / (read * eff.expert_read),
+        2.0 * net.expert * net.top_k / net.experts * tokens / (compute * eff.expert_matmul),
+        eff.roof,
+    )
+    return dense + routed
+
+
+def decode_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, context: Real
+) -> Real:
+    """Seconds of one decoding step of `batch` sequences of `context` tokens each [1].
+
+    With pipeline stages a batch is cut into as many micro-batches; each token passes them all. A
+    step is only taken for somebody: where fewer than one sequence is under way on average, the
+    steps that are taken have one.
+    """
+    b = np.maximum(np.asarray(batch) / plan.pp, 1.0)
+    product = products(net, hw, plan, eff, b, eff.matmul * eff.matmul_decode)
+    cached = b * cache_bytes(net, plan, context) / cache_divisor(net, plan)
+    cache = cached / (hw.bandwidth * eff.kv_read)
+    overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * b
+    return product + cache + allreduce_seconds(net, hw, plan, eff, b) + overhead * 1e-6
+
+
+def prefill_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
+) -> Real:
+    """Seconds to take in `batch` prompts of `prompt` tokens together, up to the first token.
+
+    Prompts follow one another through pipeline stages [4]; a lone prompt passes all of them.
+    """
+    m = np.maximum(np.asarray(batch), 1.0)
+    filled = (m + plan.pp - 1.0) / (m * plan.pp)
+    work = _prompts_seconds(net, hw, plan, eff, batch, prompt)
+    return np.asarray(work * filled + eff.prefill_ms * 1e-3)
+
+
+def prompt_seconds_each(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, together: Real, prompt: Real
+) -> Real:
+    """Seconds for which one of `together` prompts keeps the busiest stage of a replica at work."""
+    work = _prompts_seconds(net, hw, plan, eff, together, prompt) / plan.pp
+    return (work + eff.prefill_ms * 1e-3) / together
+
+
+def _prompts_seconds(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
+) -> Real:
+    """Seconds of prompts through all layers, one stage after the other."""
+    tokens = np.asarray(batch) * prompt
+    product = products(net, hw, plan, eff, tokens, eff.matmul)
+    pairs = tokens * cached_tokens(net, np.asarray(prompt) / 2.0)
+    scores = 2.0 * net.score_width * net.attention_layers * pairs
+    attention = scores / (hw.peak16 * eff.attention * plan.tp)
+    overhead = (eff.layer_us * net.layers + eff.prefill_token_us * tokens) * 1e-6
+    return product + attention + allreduce_seconds(net, hw, plan, eff, tokens) + overhead
+
+
+def memory_bytes(
+    net: Network, plan: Plan, eff: Efficiencies, batch: Real, context: Real, step_tokens: Real
+) -> Real:
+    """Peak memory of the fullest GPU: weights, cache, activations of a step, engine.
+
+    step_tokens : tokens that one step computes at most (prefill)
+    """
+    weights = net.stored * plan.weight_bytes * eff.weight_memory / (plan.tp * plan.pp)
+    cached = batch * cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
+    # Hidden states are whole on every GPU, the MLP's wide intermediates are split: about 1 to 2.
+    working = eff.working * step_tokens * net.hidden * 2.0 * (1.0 + 2.0 / plan.tp)
+    logits = eff.sampling * batch * net.vocab * 4.0 / plan.tp
+    shared = np.where(np.asarray(plan.tp) > 1, eff.group_gib + eff.peer_gib * (plan.tp - 1.0), 0.0)
+    engine = (eff.engine_gib + shared) * GIB
+    return weights + cached * eff.cache_memory + working + logits + engine
+
+
+def slots(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, context: Real, usable: float
+) -> Real:
+    """Sequences whose cache of `context` tokens fits beside the weights; below 1: none fits."""
+    fixed = memory_bytes(net, plan, eff, 0.0, 0.0, CHUNK_TOKENS)
+    each = cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
+    each = each * eff.cache_memory + eff.sampling * net.vocab * 4.0 / plan.tp
+    return np.maximum(hw.memory * usable - fixed, 0.0) / np.maximum(each, 1.0)
