@@ -73,7 +73,8 @@ def specification(q: Quantity, lit: str, words: str) -> Layer:
                   "fontSize": 12, "fontWeight": "normal", "color": words, "offset": 12},
         "layer": [
             *lines,
-            {"data": {"values": others}, "mark": faint, "encoding": at},
+            # An empty layer would be a picture without words to those who can't see it.
+            *([{"data": {"values": others}, "mark": faint, "encoding": at}] if others else []),
             {"data": {"values": chosen}, "transform": [lookup],
              "mark": {"type": "point", "filled": True, "size": 32, "opacity": many},
              "encoding": {**at, "tooltip": tips}},
