@@ -14,7 +14,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +102,7 @@ def test_a_skypilot_file_refreshes_on_demand_and_spot_apart(refresh: Refresh) ->
     done, after = refresh(SKYPILOT + sky("60.0", "20.0") + sky("60.0", "22.0"))
     assert p5(after).usd_per_instance_hour == 60
     assert p5(after).usd_per_gpu_hour == 7.5  # 60 / 8
-    # Two zones: the middle of 20 and 22, as in the shipped table.
+    # Two zones: the middle of 20 and 22.
     assert p5(after, "spot").usd_per_instance_hour == 21
     assert p5(after, "spot").kind == "observed"
     assert "20-22" in p5(after, "spot").notes
@@ -502,8 +502,10 @@ def test_a_source_that_fails_is_named_and_the_others_count(tmp_path: Path) -> No
             return b"20261130-101\n"
         if address.endswith("/aws/20261130-101/catalog.zip"):
             return gpuhunt_zip("aws.csv", rows)
+        if address.endswith("path=catalogs/v9/aws/vms.csv"):
+            return b'[{"commit": {"committer": {"date": "2026-12-01T04:05:06Z"}}}]'
         if address.endswith("/aws/vms.csv"):
-            # Read today, so it is newer than the library's of 30 November.
+            # Of 1 December, so it is newer than the library's of 30 November.
             return (SKYPILOT + sky("", "20")).encode()
         raise OSError("Name or service not known")
 
@@ -515,6 +517,59 @@ def test_a_source_that_fails_is_named_and_the_others_count(tmp_path: Path) -> No
     assert p5(after).usd_per_instance_hour == 60
     assert p5(after).provenance.as_of == date(2026, 11, 30)
     assert p5(after, "spot").usd_per_instance_hour == 20
+    assert p5(after, "spot").provenance.as_of == date(2026, 12, 1)
+
+
+@pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'[{"commit": 1}]', b"<html>"])
+def test_a_source_of_no_known_day_is_left_out(tmp_path: Path, answer: bytes) -> None:
+    def some(address: str) -> bytes:
+        if "commits?" in address:
+            return answer
+        if address.endswith("vms.csv"):
+            return (SKYPILOT + sky("56")).encode()
+        raise OSError("Name or service not known")
+
+    done = update_prices(today=DAY, place=tmp_path, download=some)
+    assert done.file is None
+    assert "its day can't be read" in done.text
+
+
+def test_a_price_that_was_published_long_ago_is_not_todays(tmp_path: Path) -> None:
+    # Fetched today, but its last commit is of January: the shipped price of August stays.
+    def some(address: str) -> bytes:
+        if "commits?" in address:
+            return b'[{"commit": {"committer": {"date": "2026-01-05T00:00:00Z"}}}]'
+        if address.endswith("aws/vms.csv"):
+            return (SKYPILOT + sky("56")).encode()
+        raise OSError("Name or service not known")
+
+    done = update_prices(today=DAY, place=tmp_path, download=some)
+    assert done.file is None
+    assert "Older" in done.text
+
+
+def test_a_file_that_says_no_day_has_its_own_and_is_trusted_less(tmp_path: Path) -> None:
+    file = tmp_path / "aws.csv"
+    file.write_text(SKYPILOT + sky("56"))
+    noon = datetime(2026, 11, 20, 12).timestamp()
+    os.utime(file, (noon, noon))
+    done = update_prices([file], today=DAY, place=tmp_path)
+    assert "of 2026-11-20, the file's own date" in done.text
+    assert done.file is not None
+    after = with_update(SHIPPED, done.file, DAY)
+    assert p5(after).provenance.as_of == date(2026, 11, 20)
+    assert p5(after).provenance.confidence == "medium"
+    assert "says none" in p5(after).notes
+    update_prices([file], today=DAY, place=tmp_path, as_of=date(2026, 11, 21))
+    after = with_update(SHIPPED, done.file, DAY)
+    assert p5(after).provenance.confidence == "high"
+
+
+def test_one_zone_at_the_full_price_does_not_lift_the_spot_price(refresh: Refresh) -> None:
+    # 16, 17 and 55 (no capacity to spare there): the median is 17, the middle would be 35.5.
+    rows = sky("55.04", "16") + sky("55.04", "17") + sky("55.04", "55")
+    _, after = refresh(SKYPILOT + rows)
+    assert p5(after, "spot").usd_per_instance_hour == 17
 
 
 class Item(SimpleNamespace):

@@ -7,6 +7,7 @@ does not spoil the rest. Nothing else of ClusterFit asks another host, and this 
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import re
 import socket
@@ -75,13 +76,24 @@ def _one(source: Source, today: date, get: Download) -> list[PriceRow] | str:
             raw = get(f"{source.address}/{version}/catalog.zip")
             name, day = f"{source.place}.csv, version {version}", day_of(version, today)
         else:
+            committed = _last_commit(get(source.day_address))
+            if committed is None:
+                return "its day can't be read, and a price without one is not taken for today's"
             raw = get(source.address)
-            name, day = "/".join(source.address.split("/")[-3:]), today
+            name, day = "/".join(source.address.split("/")[-3:]), min(committed, today)
         return list(read_bytes(raw, name, day, source.provider))
     except (ImportFileError, HTTPError, HTTPException) as error:
         return str(error) or type(error).__name__
     except OSError as error:
         return str(getattr(error, "reason", None) or error) or type(error).__name__
+
+
+def _last_commit(raw: bytes) -> date | None:
+    """The day of the newest of a list of commits; None if there is none to read."""
+    try:
+        return date.fromisoformat(json.loads(raw)[0]["commit"]["committer"]["date"][:10])
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def day_of(version: str, today: date) -> date:

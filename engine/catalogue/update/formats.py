@@ -56,6 +56,8 @@ class PriceRow:
     gpus: float = 0.0
     gpu_memory_gb: float | None = None
     vcpu: float | None = None
+    # Whether the day is that of the prices, or only that of a file which says none.
+    dated: bool = True
     # Only a table in our own form says these.
     acquisition: str = ""
     min_commit: str = ""
@@ -95,8 +97,11 @@ def read_bytes(
                 raise ImportFileError("the zip has no CSV of usual size", where=name, right=KNOWN)
             for member in members:
                 inner = Path(member.filename).name
-                yield from _read_text(packed.read(member), inner, as_of, provider, parent)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+                # Not later than the day on which it was packed; 1980 stands for no day.
+                packed_on = date(*member.date_time[:3])
+                day = min(as_of, packed_on) if packed_on.year > 1980 else as_of
+                yield from _read_text(packed.read(member), inner, day, provider, parent)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError):
         raise ImportFileError("the zip can't be opened", where=name, right=KNOWN) from None
 
 

@@ -21,13 +21,17 @@ Format = Literal["gpuhunt", "skypilot", "table"]
 
 
 class Source(Row):
-    """A published price file: whose prices, in which form, where (empty: from a file only)."""
+    """A published price file: whose prices, in which form, where (empty: from a file only).
+
+    `day_address` lists the commits of a file that says no day itself, the last one first.
+    """
 
     id: Text
     provider: Text
     format: Format
     place: Text
     address: str = ""
+    day_address: str = ""
     notes: str = ""
     provenance: Provenance
 

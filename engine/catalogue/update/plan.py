@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from statistics import fmean
+from statistics import median
 
-from engine.catalogue.models import Accelerator, Offer, Provenance
+from engine.catalogue.models import Accelerator, Confidence, Offer, Provenance
 from engine.catalogue.offer_checks import MEMORY_ROUNDING, SAME_PRICE, Key, offer_key
 from engine.catalogue.update.formats import PriceRow
 from engine.catalogue.update.names import gpu_names, instance_names
@@ -262,8 +262,11 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
                 f"several prices, {low:g} to {high:g}, and no word which holds",
             )
             return None
-        notes += f"; now {low:g}-{high:g} over places, midpoint given"
-    price = usd[0] if low == high else fmean((low, high))
+        notes += f"; now {low:g}-{high:g} over {len(usd)} places, median given"
+    if not row.dated:
+        notes += "; the day is that of the file, which says none"
+    sure: Confidence = "high" if row.dated and old.acquisition not in MARKETS else "medium"
+    price = median(usd)
     gpus = old.gpus_per_instance
     # One figure is the other times the GPUs: rounding each by itself could part them.
     per_gpu = round(price / gpus, 6) if gpus else None
@@ -276,7 +279,7 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
             "provenance": Provenance(
                 source=row.source,
                 as_of=row.as_of,
-                confidence="medium" if old.acquisition in MARKETS else "high",
+                confidence=sure,
             ),
         }
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -71,7 +71,10 @@ def update_prices(
         rows: list[PriceRow] = []
         for file in files:
             day, told = _day(file, as_of, today)
-            rows += read_file(file, day, provider)
+            found = read_file(file, day, provider)
+            if as_of is None:
+                found = [r if r.form == "table" else replace(r, dated=False) for r in found]
+            rows += found
             head.append(f"Read {file.name}, {told}.")
     else:
         got = fetch(today, download)
@@ -109,7 +112,10 @@ def _day(file: Path, as_of: date | None, today: date) -> tuple[date, str]:
         day = min(date.fromtimestamp(file.stat().st_mtime), today)
     except OSError:
         return today, "undated"  # reading it will say what is wrong
-    return day, f"of {day}, the file's own date (another one: --as-of)"
+    return day, (
+        f"of {day}, the file's own date: it says no day itself, so if its prices are older, give "
+        "theirs with --as-of"
+    )
 
 
 def _before(shipped: Catalogue, place: Path, today: date) -> Catalogue:
