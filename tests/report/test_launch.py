@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.estimate.model_shape import shape_from_config, shape_from_size
-from engine.report.launch import Forecast, LaunchAsk, launch_files, launch_kit
+from engine.report.launch import Forecast, LaunchAsk, launch_files, launch_kit, network_kind
 from engine.report.launch.job import config_of_shape, plan_job, rounded
 from engine.report.launch.quote import slug
 from engine.report.launch.readme import FILES
@@ -406,7 +406,10 @@ def test_a_name_becomes_one_that_queues_take(text: str, short: str) -> None:
 # --- tables
 
 
-@pytest.mark.parametrize("name", ["launch_gpus.csv", "launch_settings.csv", "launch_clouds.csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["launch_gpus.csv", "launch_settings.csv", "launch_clouds.csv", "launch_networks.csv"],
+)
 def test_every_row_of_a_table_has_source_date_and_confidence(name: str) -> None:
     with (ROOT / "data" / name).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -427,6 +430,28 @@ def test_every_gpu_of_the_catalogue_has_a_row_or_a_reason() -> None:
         else:
             with pytest.raises(InputError, match="there is no launch kit"):
                 launch_files(plan(**TUNE), asked)
+
+
+def test_every_network_between_nodes_of_gpus_has_a_kind() -> None:
+    with (ROOT / "data" / "networks.csv").open(encoding="utf-8", newline="") as file:
+        between = [r["id"] for r in csv.DictReader(file) if r["layer"] == "scale-out"]
+    for network in between:
+        if network == "roce-gaudi3":
+            continue
+        asked = ask(network=network_kind(network))
+        assert "## What to watch" in launch_files(plan(), asked)["README.md"]
+    with pytest.raises(InputError, match="'nvlink4' joins no nodes"):
+        network_kind("nvlink4")
+
+
+def test_nccl_is_told_the_way_so_that_it_never_crawls_over_tcp_unseen() -> None:
+    told = {
+        kind: re.findall(r"^NCCL_NET=(\S+)$", launch_files(plan(), ask(network=kind))["job.env"],
+                         re.M)
+        for kind in ("infiniband", "roce", "ethernet", "efa", "provider")
+    }  # fmt: skip
+    assert told == {"infiniband": ["IB"], "roce": ["IB"], "ethernet": ["Socket"], "efa": [],
+                    "provider": []}  # fmt: skip
 
 
 def test_the_ask_is_what_the_kit_says() -> None:

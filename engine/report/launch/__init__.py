@@ -12,11 +12,12 @@ from importlib import resources
 
 from engine.estimate.plan import TrainingPlan
 from engine.report.launch import megatron, nodes, settings, start
-from engine.report.launch.ask import Forecast, LaunchAsk, Network
+from engine.report.launch.ask import Forecast, LaunchAsk
 from engine.report.launch.job import MODEL_FOLDER, Job, plan_job
 from engine.report.launch.readme import readme
+from engine.report.launch.tables import Network, network_kind
 
-__all__ = ["Forecast", "LaunchAsk", "Network", "launch_files", "launch_kit"]
+__all__ = ["Forecast", "LaunchAsk", "Network", "launch_files", "launch_kit", "network_kind"]
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold: kits don't differ by the hour
 _TRAINERS = {

@@ -7,13 +7,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from engine.errors import InputError
 from engine.estimate.shape import ModelShape
 from engine.report.launch.quote import one_line, plain_text, slug
+from engine.report.launch.tables import Network
 
-Network = Literal["infiniband", "roce", "efa", "ethernet", "none"]
 _BUCKET = re.compile(r"(s3|gs|r2|nebius)://[a-z0-9][a-z0-9._-]{1,62}(/[A-Za-z0-9._/-]*)?")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _QUEUE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
@@ -92,7 +92,7 @@ class LaunchAsk:
     shape : the model's widths
     gpu : sku of the catalogue
     gpus_per_node, nodes : their product is the plan's number of GPUs
-    network : between nodes; none for a single node
+    network : kind of that between nodes, of `network_kind`; none for a single node
     dataset : folder (for Megatron-LM: prefix) that every node sees, or a bucket
     tokens : of the whole run
     checkpoint_minutes, time_limit_hours : between saves; of one job of the queue

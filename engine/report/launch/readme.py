@@ -223,6 +223,7 @@ def _watch(job: Job) -> str:
                 "NCCL_IB_TC; without flow control RoCE loses packets under load.",
         "efa": "With NCCL_DEBUG=INFO the log must name the provider efa: else the plug-in is "
                "missing, and all goes over TCP.",
+        "provider": "The provider's image brings NCCL's plug-in and its settings: use that image.",
         "ethernet": "All traffic goes over TCP. Name the card in NCCL_SOCKET_IFNAME if a node has "
                     "several.",
     }  # fmt: skip

@@ -41,6 +41,7 @@ def train_settings(job: Job) -> dict[str, Any]:
     if job.trainer == "deepspeed":
         return found
     return found | {
+        "timeout_minutes": whole("hang_minutes" if plan.task == "pretrain" else "loading_minutes"),
         "shard_size": job.shard,
         "reshard_after_forward": plan.zero_stage == 3,
         "stored_dtype": _stored(job),

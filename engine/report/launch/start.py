@@ -26,6 +26,7 @@ NETWORKS: dict[str, tuple[tuple[str, str], ...]] = {
     "ethernet": (
         ("NCCL_NET", "Socket"),
     ),
+    "provider": (),  # the images of some clouds bring a plug-in with its own settings
     "none": (),
 }  # fmt: skip
 

@@ -6,9 +6,11 @@ import csv
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, cast
 
 from engine.errors import InputError
 
+Network = Literal["infiniband", "roce", "efa", "ethernet", "provider", "none"]
 DATA = Path(__file__).resolve().parents[3] / "data"
 
 
@@ -78,6 +80,25 @@ def _clouds() -> dict[str, tuple[str, str]]:
 def cloud_of(provider: str) -> tuple[str, str] | None:
     """SkyPilot's name of a provider and its tier of network; None where it is not known there."""
     return _clouds().get(provider)
+
+
+@lru_cache(maxsize=1)
+def _networks() -> dict[str, Network]:
+    return {r["network"]: cast(Network, r["kind"]) for r in _rows("launch_networks.csv")}
+
+
+def network_kind(network: str) -> Network:
+    """Kind of one of the catalogue's networks between nodes, as `LaunchAsk.network` takes it.
+
+    Raises
+    ------
+    InputError : for links inside a node, and networks of accelerators without a kit
+    """
+    found = _networks().get(network)
+    if found is None:
+        raise InputError(f"{network[:60]!r} joins no nodes of GPUs", where="network",
+                         right=", ".join(_networks()))  # fmt: skip
+    return found
 
 
 @lru_cache(maxsize=1)
