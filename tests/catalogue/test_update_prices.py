@@ -155,18 +155,48 @@ def test_runpod_secure_and_community_are_told_by_their_places(refresh: Refresh) 
     assert (secure.usd_per_gpu_hour, community.usd_per_gpu_hour) == (3.5, 2.5)
 
 
-def test_a_table_in_our_own_form_brings_its_own_days(refresh: Refresh) -> None:
+def own_table(**cells: str) -> str:
+    """The row of the p5.48xlarge on demand in us-east-1 with some cells changed."""
     with OFFERS.open(encoding="utf-8", newline="") as text:
         rows = [r for r in csv.DictReader(text) if r["sku"] == "p5.48xlarge"]
     row = next(r for r in rows if r["region"] == "us-east-1" and r["acquisition"] == "on_demand")
-    row |= {"usd_per_instance_hour": "64", "usd_per_gpu_hour": "8", "as_of": "2026-11-20"}
     out = io.StringIO()
     table = csv.DictWriter(out, list(row), lineterminator="\n")
     table.writeheader()
-    table.writerow(row)
-    _, after = refresh(out.getvalue(), "mine.csv")
+    table.writerow(row | cells)
+    return out.getvalue()
+
+
+def test_a_table_in_our_own_form_brings_its_own_days(refresh: Refresh) -> None:
+    text = own_table(
+        usd_per_instance_hour="64", usd_per_gpu_hour="8", as_of="2026-11-20", confidence="low"
+    )
+    done, after = refresh(text, "mine.csv")
     assert p5(after).usd_per_gpu_hour == 8
     assert p5(after).provenance.as_of == date(2026, 11, 20)
+    assert p5(after).provenance.confidence == "low"
+    assert "each row of its own day" in done.text
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"kind": "seed"}, "kind is seed"),
+        ({"kind": ""}, "kind is empty"),
+        ({"confidence": ""}, "confidence is empty"),
+        ({"as_of": "2026-12-03"}, "lies in the future"),
+        ({"as_of": "soon"}, "no date"),
+        # 8 GPUs at 55.04 each are 440.32: the price of the machine stands where one GPU's belongs.
+        ({"usd_per_gpu_hour": "55.04"}, "440.32"),
+        ({"accelerator_sku": "h200-sxm-141gb"}, "h200-sxm-141gb"),
+    ],
+)
+def test_a_row_of_our_own_form_is_judged_like_any_other(
+    cells: dict[str, str], words: str, refresh: Refresh
+) -> None:
+    done, _ = refresh(own_table(**{"as_of": "2026-12-01"} | cells), "mine.csv")
+    assert words in done.text
+    assert done.file is None
 
 
 def test_whose_prices_they_are_is_said_or_plain_and_never_guessed(refresh: Refresh) -> None:

@@ -62,6 +62,8 @@ class PriceRow:
     acquisition: str = ""
     min_commit: str = ""
     usd_per_gpu: str = ""
+    kind: str = ""
+    confidence: str = ""
 
 
 def read_file(path: Path, as_of: date, provider: str = "") -> list[PriceRow]:
@@ -217,6 +219,8 @@ def _table(
         acquisition=cells["acquisition"],
         min_commit=cells.get("min_commit") or "none",
         usd_per_gpu=cells.get("usd_per_gpu_hour", ""),
+        kind=cells.get("kind", ""),
+        confidence=cells.get("confidence", ""),
     )
 
 

@@ -13,17 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from statistics import median
+from typing import cast, get_args
 
 from engine.catalogue.models import Accelerator, Confidence, Offer, Provenance
 from engine.catalogue.offer_checks import MEMORY_ROUNDING, SAME_PRICE, Key, offer_key
 from engine.catalogue.update.formats import PriceRow
 from engine.catalogue.update.names import gpu_names, instance_names
-from engine.catalogue.update.store import refreshable
+from engine.catalogue.update.store import REFRESHED, refreshable
 from engine.errors import DataError, ImportFileError
 
 # Faults of a list of offers, each with the line (place in the list) that it is about.
 Check = Callable[[Sequence[tuple[int, Offer]]], Iterable[DataError]]
 MARKETS = ("spot", "marketplace")
+CONFIDENCES = get_args(Confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,11 @@ def _wrong(row: PriceRow, offer: Offer, accelerators: dict[str, Accelerator], to
         return f"the price is {row.price}; a price is a number above 0"
     if row.currency != "USD":
         return f"the price is in {row.currency}; only US dollars are taken over, unconverted"
+    if row.form == "table":
+        if row.kind not in REFRESHED:
+            return f"its kind is {row.kind or 'empty'}; prices that rank are list or observed"
+        if row.confidence not in CONFIDENCES:
+            return f"its confidence is {row.confidence or 'empty'}, not high, medium or low"
     if row.as_of > today:
         return "its day is missing, no date, or lies in the future"
     of_size = None in (row.vcpu, offer.vcpu) or row.vcpu == offer.vcpu
@@ -265,7 +272,7 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
         notes += f"; now {low:g}-{high:g} over {len(usd)} places, median given"
     if not row.dated:
         notes += "; the day is that of the file, which says none"
-    sure: Confidence = "high" if row.dated and old.acquisition not in MARKETS else "medium"
+    sure = "high" if row.dated and old.acquisition not in MARKETS else "medium"
     price = median(usd)
     gpus = old.gpus_per_instance
     # One figure is the other times the GPUs: rounding each by itself could part them.
@@ -274,12 +281,12 @@ def _offer(old: Offer, prices: list[tuple[float, PriceRow]], found: Plan) -> Off
         update={
             "usd_per_instance_hour": round(price, 6),
             "usd_per_gpu_hour": per_gpu,
-            "kind": "observed" if old.acquisition in MARKETS else "list",
+            "kind": row.kind or ("observed" if old.acquisition in MARKETS else "list"),
             "notes": notes,
             "provenance": Provenance(
                 source=row.source,
                 as_of=row.as_of,
-                confidence=sure,
+                confidence=cast(Confidence, row.confidence or sure),
             ),
         }
     )

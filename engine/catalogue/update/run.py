@@ -75,7 +75,8 @@ def update_prices(
             if as_of is None:
                 found = [r if r.form == "table" else replace(r, dated=False) for r in found]
             rows += found
-            head.append(f"Read {file.name}, {told}.")
+            own_days = any(r.form == "table" for r in found)
+            head.append(f"Read {file.name}, {'each row of its own day' if own_days else told}.")
     else:
         got = fetch(today, download)
         if not got.read:
