@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 from engine.calibrate.training_knobs import KNOBS
 from engine.calibrate.training_rows import Cells, Reading, read, stack_inputs
 from engine.estimate.collectives import Array
-from engine.estimate.training import StepInputs, step_time
+from engine.estimate.training import LEGACY, PLAIN, TUNED, StepInputs, step_time
 from engine.estimate.training_calibration import BETWEEN_STACKS, CALIBRATION, WITHIN_STACK
 
 ROWS = CALIBRATION.parent / "measured_training.csv"
@@ -211,6 +211,8 @@ class LeftOut:
     moe: NDArray[np.bool_]
     known: NDArray[np.bool_]
     stacks: NDArray[np.str_]  # rows of one group, chip, width and way of sharding
+    stack: NDArray[np.int_]
+    bits: Array
 
     def after_one(self) -> tuple[float, float]:
         """Median error and log half width of 80% when one row of the same stack is measured.
@@ -264,6 +266,7 @@ def leave_families_out(sample: Sample, full: Fit, evaluations: int = 6) -> LeftO
     return LeftOut(
         np.concatenate([e for e, _, _ in parts]), sample.families[rows], sample.moe[rows],
         np.concatenate([k for _, _, k in parts]), _stacks(sample)[rows],
+        sample.inputs.stack[rows], 8 * sample.inputs.width[rows],
     )  # fmt: skip
 
 
@@ -340,17 +343,33 @@ def _widths(left: LeftOut) -> dict[str, tuple[float, str]]:
 
 def _figures(sample: Sample, left: LeftOut) -> dict[str, tuple[float, str]]:
     ape = np.abs(np.expm1(left.errors))
-    no_vtrain = left.families != "vtrain"
-    dense = ~left.moe & no_vtrain
+    rows = left.families != "vtrain"  # one small sweep, counted as a family but not by its rows
+    dense, moe = rows & ~left.moe, left.moe
+    megatron = dense & np.isin(left.stack, (TUNED, PLAIN, LEGACY)) & (left.bits == 16)
+    inside = np.abs(left.errors) <= _half_widths(left)
     return {
         "family_median": (float(np.median(left.family_medians())), "median of family medians"),
-        "row_median": (float(np.median(ape[no_vtrain])), "median of rows"),
-        "row_p90": (float(np.quantile(ape[no_vtrain], 0.9)), "90th percentile of rows"),
+        "row_median": (float(np.median(ape[rows])), "median of rows"),
+        "row_p90": (float(np.quantile(ape[rows], 0.9)), "90th percentile of rows"),
         "dense_median": (float(np.median(ape[dense])), "median of dense rows"),
-        "moe_median": (float(np.median(ape[left.moe])), "median of rows with experts"),
+        "dense_p90": (float(np.quantile(ape[dense], 0.9)), "90th percentile of dense rows"),
+        "moe_median": (float(np.median(ape[moe])), "median of rows with experts"),
+        "moe_p90": (float(np.quantile(ape[moe], 0.9)), "90th percentile of rows with experts"),
+        "megatron_median": (float(np.median(ape[megatron])),
+                            "median of dense 16-bit rows of Megatron-type code"),
+        "within_20": (float(np.mean(ape[rows] <= 0.2)), "share of rows within 20%"),
+        "coverage_80": (float(np.mean(inside[rows])), "share of rows inside the 80% interval"),
         "after_one_median": (left.after_one()[0], "median after one measured step of the stack"),
         "newest_year": (float(sample.inputs.year.max()), "newest software in the rows"),
-    }
+    }  # fmt: skip
+
+
+def _half_widths(left: LeftOut) -> Array:
+    """Log half width that each left-out row would have been given."""
+    w = {name: value for name, (value, _) in _widths(left).items()}
+    dense = np.where(left.known, w["dense_known"], w["dense_unseen"])
+    moe = np.where(left.known, w["moe_known"], w["moe_unseen"])
+    return np.asarray(np.where(left.moe, moe, dense))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -334,18 +334,19 @@ def own_steps(job: Job, choice: HardwareChoice) -> Recalibration | None:
     for m in job.measured:
         if m.choice.accelerator.sku != choice.accelerator.sku:
             continue
+        ran = replace(job, shape=m.shape or job.shape, seq_len=m.seq_len or job.seq_len)
         hws = hardware(m.choice, job.precision)
         if m.plan is not None:
-            row = plan_row(job.shape, m.plan)
+            row = plan_row(ran.shape, m.plan)
         else:
-            batch = m.batch_seqs or job.batch_seqs or usual_batch(job.task, job.seq_len, m.gpus)
-            row, _, _ = _fitting(job, hws, {m.gpus: batch})
+            batch = m.batch_seqs or job.batch_seqs or usual_batch(job.task, ran.seq_len, m.gpus)
+            row, _, _ = _fitting(ran, hws, {m.gpus: batch})
             if not len(row):
                 raise InputError(
-                    f"{job.shape.name} does not fit on {m.gpus} GPUs by this model",
-                    where="measured", right="the plan that the steps ran with",
+                    f"{ran.shape.name} does not fit on {m.gpus} GPUs by this model",
+                    where="measured", right="the plan, or the smaller model, that the steps ran",
                 )  # fmt: skip
-        total = np.asarray(timed(job, hws, row).total)
+        total = np.asarray(timed(ran, hws, row).total)
         predicted.append(float(total.min()))
         measured.append(m.seconds / m.steps)
     return recalibrate(predicted, measured) if predicted else None

@@ -19,6 +19,7 @@ from engine.estimate.training_hardware import HardwareChoice
 
 By = Literal["time", "cost", "deadline"]
 TASKS: tuple[Task, ...] = ("pretrain", "finetune", "lora", "qlora")
+MAX_TOKENS = 2**22  # of a sequence
 OLDEST_SOFTWARE, NEWEST_SOFTWARE = 2020.0, 2030.0
 
 
@@ -29,6 +30,7 @@ class MeasuredSteps:
     seconds : of all of them together
     batch_seqs : sequences of one step; None for the usual batch of so many GPUs
     plan : how they were split; None for the best plan on so many GPUs
+    shape, seq_len : of the model that ran, where it was a smaller one to try with
     """
 
     choice: HardwareChoice
@@ -37,6 +39,8 @@ class MeasuredSteps:
     steps: int = 1
     batch_seqs: int | None = None
     plan: TrainingPlan | None = None
+    shape: ModelShape | None = None
+    seq_len: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < float("inf"):
@@ -47,6 +51,8 @@ class MeasuredSteps:
             raise InputError(f"{self.gpus} GPUs", where="gpus", right=f"1 to {MAX_GPUS:,}")
         if self.batch_seqs is not None and self.batch_seqs < 1:
             raise InputError(f"{self.batch_seqs}", where="batch_seqs", right="1 or more sequences")
+        if self.seq_len is not None and not 1 <= self.seq_len <= MAX_TOKENS:
+            raise InputError(f"{self.seq_len} tokens", where="seq_len", right="1 to 4,194,304")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class Job:
         checks: tuple[tuple[str, bool, str], ...] = (
             ("tokens", 0 < self.tokens < float("inf"), "such as 2e12"),
             ("choices", bool(self.choices), "at least one kind of hardware"),
-            ("seq_len", 1 <= self.seq_len <= 2**22, "1 to 4,194,304 tokens"),
+            ("seq_len", 1 <= self.seq_len <= MAX_TOKENS, "1 to 4,194,304 tokens"),
             ("task", self.task in TASKS, f"one of {', '.join(TASKS)}"),
             ("batch_seqs", 0 <= self.batch_seqs <= 2**24, "0 or more sequences"),
             ("gpus", 1 <= low <= high <= MAX_GPUS, f"1 to {MAX_GPUS:,}, fewest first"),

@@ -88,6 +88,7 @@ def rules_beside(
              if rules[name].from_b <= size < rules[name].to_b]  # fmt: skip
     told.append(RuleAnswer(rules["never_mix"], mix or "One kind of GPU only.",
                            True if mix else None))  # fmt: skip
+    told.append(_pcie(best, networks, rules["never_mix_pcie"], mix))
     told.append(_network(found, best, networks, rules["network_first"]))
     return tuple(told)
 
@@ -133,6 +134,22 @@ def _count(job: Job, best: PlanResult, smallest: PlanResult | None, rule: Rule) 
         text = f"{memory}; {n:,} take {best.days.likely:.3g} days."
     low, high = rule.low or 1, rule.high or float("inf")
     return RuleAnswer(rule, text, low <= n <= high)
+
+
+def _pcie(
+    best: PlanResult, networks: tuple[NetworkOutcome, ...], rule: Rule, mix: str
+) -> RuleAnswer:
+    """What PCIe inside the machines would do to the job: mixed-in cards pace it as much."""
+    kinds = {a.form_factor.upper().startswith("PCI")
+             for a in (best.choice.accelerator, *best.choice.also)}  # fmt: skip
+    if len(kinds) > 1:
+        return RuleAnswer(rule, mix, True)
+    slow = next((o.result for o in networks if o.id == "pcie-only"), None)
+    if slow is None:
+        return RuleAnswer(rule, "One kind of card only.", None)
+    longer = slow.days.likely / best.days.likely - 1
+    text = f"With PCIe alone inside the machines the job would take {longer:.0%} longer."
+    return RuleAnswer(rule, text, longer > AS_GOOD)
 
 
 def _network(

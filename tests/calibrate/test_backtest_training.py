@@ -9,6 +9,7 @@ import pytest
 
 from engine.calibrate.backtest_training import backtest_training, rows_of
 from engine.errors import ImportFileError
+from engine.estimate.training_calibration import shipped_calibration
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "measured_training.csv"
 
@@ -38,6 +39,20 @@ def test_the_figures_on_the_rows_that_ship() -> None:
     assert rows == len(rows_of(SHIPPED))
     assert told["all"]["n"] >= rows * 2 / 3
     assert told["memory"]["by_group"]["simumax-b200"]["median_ape"] <= 0.04
+
+
+def test_families_that_the_fit_had_not_seen() -> None:
+    # Written by the calibration itself, every family predicted by a fit to the others. The p90 of
+    # rows with experts is above its goal of 35%: two early sources are off by half.
+    told = shipped_calibration().figures
+    assert told["family_median"] <= 0.11
+    assert told["dense_median"] <= 0.075
+    assert told["dense_p90"] <= 0.25
+    assert told["moe_median"] <= 0.15
+    assert told["megatron_median"] <= 0.09
+    assert told["within_20"] >= 0.85
+    assert 0.75 <= told["coverage_80"] <= 0.88
+    assert told["after_one_median"] <= 0.06
 
 
 def test_the_error_is_that_of_the_measured_time(

@@ -276,6 +276,17 @@ def test_ten_steps_on_one_node_move_the_answer() -> None:
     assert first(calibrated_by(other, slow), "time").step_s == first(other, "time").step_s
 
 
+def test_a_smaller_model_of_the_same_kind_can_stand_for_a_large_one() -> None:
+    # A tenth of the layers on one node: its error is that of the software, so the whole moves too.
+    few = llama(8, 8192, 64, 28672)
+    node = on(H100)
+    alone = first(Job(few, 1e12, (node,), gpus=(8, 8)), "time")
+    slow = MeasuredSteps(node, 8, 1.3 * alone.step_s.likely, shape=few)
+    job = Job(B70, 1e12, (FAST,), gpus=(256, 256))
+    plain, own = first(job, "time"), first(calibrated_by(job, slow), "time")
+    assert own.step_s.likely / plain.step_s.likely == pytest.approx(1.3**0.8, rel=0.03)
+
+
 def test_steps_on_gpus_that_do_not_hold_the_model_need_their_plan() -> None:
     job = Job(B405, 1e12, (FAST,), measured=(MeasuredSteps(on(H100), 8, 41.0, 10),))
     with pytest.raises(InputError) as refused:

@@ -46,11 +46,13 @@ def test_the_articles_rules_stand_beside_what_was_computed(answer) -> None:
     told = {r.rule.id: r for r in answer.rules}
     # 70.6 billion parameters: above 70, pre-training.
     assert set(told) == {
-        "split_pipeline", "gpus_pretrain", "gpus_large", "never_mix", "network_first",
+        "split_pipeline", "gpus_pretrain", "gpus_large", "never_mix", "never_mix_pcie",
+        "network_first",
     }  # fmt: skip
     assert told["gpus_pretrain"].agrees is (64 <= answer.best.plan.gpus <= 128)
     assert told["gpus_large"].agrees is (answer.best.plan.gpus >= 128)
     assert told["never_mix"].agrees is None
+    assert "longer" in told["never_mix_pcie"].computed
     assert all(r.computed and r.rule.misleads for r in told.values())
 
 
