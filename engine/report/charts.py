@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.assessment import Option
 from engine.report import words
+from engine.report.currency import Currency
 
 FONTS = Path(__file__).resolve().parents[2] / "data" / "fonts"
 
@@ -27,6 +28,9 @@ PLACEMENT_COLOURS: dict[str, str] = {
 }
 # Criteria are no placements: shades of the theme's scales, in the order of the criteria.
 CRITERION_COLOURS = ("#16316b", "#30569f", "#5c82c4", "#97b2de", "#d97540", "#eea67f")
+# Ways to pay are none either: the same shades, those side by side far apart.
+WAY_COLOURS = ("#16316b", "#d97540", "#5c82c4", "#8f3406", "#30569f", "#97b2de")
+LABEL_HEIGHT = 11.0  # points between labels at the ends of lines
 INK, QUIET, RULE = "#10161f", "#5c6470", "#d5dbe5"
 WIDTH = 505  # points across the text of the page, labels of the axis included
 LABELS = 250
@@ -59,6 +63,7 @@ CONFIG: dict[str, Any] = {
         "symbolStrokeWidth": 0,
     },
 }
+USD = Currency()
 _USD = "datum.value ? format(datum.value, '$~s') : '$0'"
 
 
@@ -190,17 +195,22 @@ def utilization_chart(
     shares_of_hours: Sequence[float],
     usd_per_useful_hour: Mapping[str, Sequence[float]],
     now: float | None = None,
+    currency: Currency = USD,
+    height: int = 170,
+    marks: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Cost of a useful hour against the share of the hours that are useful, a line for each way.
 
     shares_of_hours : 0 to 1, ascending
     usd_per_useful_hour : costs by the name of the way to pay, as many as there are shares
     now : the job's own share, marked in the picture
+    currency : in which the costs are shown
+    marks : shares that the articles name, drawn beside the crossings
     """
     data: list[dict[str, Any]] = [
         {
             "use": float(share) * 100,
-            "usd": float(usd),
+            "usd": currency.of(float(usd)),
             "way": way,
             "last": bool(share == shares_of_hours[-1]),
         }
@@ -210,7 +220,10 @@ def utilization_chart(
     ]
     ticks = _log_ticks([float(row["usd"]) for row in data])
     ways = list(usd_per_useful_hour)
-    colours = [CRITERION_COLOURS[(2 * i) % len(CRITERION_COLOURS)] for i in range(len(ways))]
+    colours = [WAY_COLOURS[i % len(WAY_COLOURS)] for i in range(len(ways))]
+    ends = [row for row in data if row["last"]]
+    for row, place in zip(ends, _apart([row["usd"] for row in ends], ticks, height), strict=True):
+        row["place"] = place
     x = {
         "field": "use",
         "type": "quantitative",
@@ -222,8 +235,8 @@ def utilization_chart(
         "field": "usd",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
-        "title": "USD for a useful hour",
-        "axis": {"values": ticks, "labelExpr": "format(datum.value, '$,~r')"},
+        "title": f"{currency.code} for a useful hour",
+        "axis": {"values": ticks, "labelExpr": f"'{currency.sign}' + format(datum.value, ',~r')"},
     }
     colour = {"field": "way", "type": "nominal", "scale": {"domain": ways, "range": colours}}
     encoding = {"x": x, "y": y, "color": {**colour, "legend": None}}
@@ -232,9 +245,25 @@ def utilization_chart(
         {
             "transform": [{"filter": "datum.last"}],
             "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10},
-            "encoding": {**encoding, "text": {"field": "way"}},
+            "encoding": {
+                **encoding,
+                "y": {"field": "place", "type": "quantitative", "scale": None},
+                "text": {"field": "way"},
+            },
         },
     ]
+    for share in marks:
+        at = {"x": {"datum": float(share) * 100}}
+        rule = {"type": "rule", "color": QUIET, "strokeWidth": 0.8, "strokeDash": [1, 3]}
+        label_at = {"type": "text", "align": "left", "dx": 2, "y": height - 6}
+        layers += [
+            {"data": {"values": [{}]}, "mark": rule, "encoding": at},
+            {
+                "data": {"values": [{}]},
+                "mark": {**label_at, "fontSize": 8, "color": QUIET},
+                "encoding": {**at, "text": {"value": words.percent(share)}},
+            },
+        ]
     if now is not None:
         mark = {"x": {"datum": float(now) * 100}}
         label = {"value": f"your job: {words.percent(now)}"}
@@ -246,14 +275,20 @@ def utilization_chart(
             },
             {
                 "data": {"values": [{}]},
-                "mark": {"type": "text", "align": "left", "dx": 4, "y": 6, "fontSize": 10},
+                "mark": {
+                    "type": "text",
+                    "align": "left" if now < 0.7 else "right",
+                    "dx": 4 if now < 0.7 else -4,
+                    "y": 6,
+                    "fontSize": 10,
+                },
                 "encoding": {**mark, "text": label},
             },
         ]
     return {
         "$schema": SCHEMA,
         "width": WIDTH - 170,
-        "height": 170,
+        "height": height,
         "data": {"values": data},
         "layer": layers,
         "config": CONFIG,
@@ -279,6 +314,23 @@ def _converter() -> Any:
 
     vl_convert.register_font_directory(str(FONTS))
     return vl_convert
+
+
+def _apart(values: Sequence[float], ticks: Sequence[float], height: int) -> list[float]:
+    """Places of labels at the ends of lines, from the top in points, so that none hides another."""
+    top, bottom = math.log(ticks[-1]), math.log(ticks[0])
+    order = sorted(range(len(values)), key=lambda i: -values[i])
+    places = [height * (top - math.log(values[i])) / (top - bottom) for i in order]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + LABEL_HEIGHT)
+    over = max(0.0, places[-1] - height) if places else 0.0
+    for i in range(len(places) - 1, -1, -1):  # what was pushed below the picture goes up again
+        limit = places[i + 1] - LABEL_HEIGHT if i + 1 < len(places) else height
+        places[i] = min(places[i], limit) if over else places[i]
+    found = [0.0] * len(values)
+    for i, place in zip(order, places, strict=True):
+        found[i] = place
+    return found
 
 
 def _log_ticks(values: Sequence[float]) -> list[float]:

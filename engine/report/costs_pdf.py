@@ -6,16 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.assessment import Assessment
 from engine.cost.cash_flow import SECTIONS
 from engine.costing.model import CostReport, Way
 from engine.costing.view import SECTION_TITLES, break_even_rows, ordered, periods
+from engine.report import charts as pictures
 from engine.report import words
-from engine.report.costs_words import elsewhere, headlines, months_text
+from engine.report.costs_words import elsewhere, entering, headlines, months_text
 from engine.report.currency import Currency, currency_of
 from engine.workload.cost_terms import CostTerms
 
 MONTHS_PER_YEAR = 12
 MOST_WAYS = 9
+MOST_ITEMS = 6  # rows of a table that are shown one by one; longer ones by section
+MOST_ROWS_WITH_CURVE = 16  # rows of all tables that leave room for a picture on the page
+CURVE_HEIGHT = 95
 SHORT = {
     "Cost a month": "A month",
     "Net present value": "Today's value",
@@ -24,14 +29,17 @@ SHORT = {
 }
 
 
-def section(report: CostReport, terms: CostTerms, cite: Callable[[str], int]) -> dict[str, Any]:
+def section(report: CostReport, answer: Assessment, cite: Callable[[str], int]) -> dict[str, Any]:
     """Everything that the section shows.
 
-    terms : those of the costs, for the currency and the place of owned machines
+    report : the costs of one hardware of `answer`
     cite : number of a source in the report's list
     """
+    terms = answer.settings.costs
     currency = currency_of(terms)
     evens = break_even_rows(report, currency)
+    prices = entering(report, answer)
+    flow = _flow(report.chosen, currency)
     demand = report.demand
     priced = [way for way in ordered(report.ways) if way.headline is not None]
     shown = [w for i, w in enumerate(priced) if i < MOST_WAYS or w is report.chosen]
@@ -56,7 +64,10 @@ def section(report: CostReport, terms: CostTerms, cite: Callable[[str], int]) ->
         "more": len(priced) - len(shown),
         "missing": _by_reason([way for way in report.ways if way.headline is None]),
         "periods": periods(report.months, by_year=True),
-        "flow": _flow(report.chosen, currency),
+        "flow": flow,
+        "curve": _curve(report, currency)
+        if len(shown) + len(flow) + len(evens) + len(prices) <= MOST_ROWS_WITH_CURVE
+        else None,
         "evens": [[_once(words.one_line(text)) for text in row.values()] for row in evens],
         "notes": list(dict.fromkeys(_sentence(text) for text in told if text)),
         "prices": [
@@ -68,7 +79,7 @@ def section(report: CostReport, terms: CostTerms, cite: Callable[[str], int]) ->
                 p.freshness,
                 cite(p.source),
             ]
-            for p in report.prices
+            for p in prices
         ],
     }
 
@@ -105,10 +116,12 @@ def _short(name: str) -> str:
 
 
 def _once(span: str) -> str:
-    """A range with its unit once: 10 to 37 runs a month."""
+    """A range with its unit once: 10 to 37 runs a month; never at both ends: never."""
     low, to, high = span.partition(" to ")
+    if not to or low == high:
+        return low
     unit = low.partition(" ")[2]
-    return f"{low.removesuffix(unit).rstrip()}{to}{high}" if to and high.endswith(unit) else span
+    return f"{low.removesuffix(unit).rstrip()}{to}{high}" if high.endswith(unit) else span
 
 
 def _sentence(text: str) -> str:
@@ -125,20 +138,47 @@ def _by_reason(ways: Sequence[Way]) -> list[str]:
 
 
 def _flow(way: Way, currency: Currency) -> list[list[str]]:
-    """The sums of each section by year, their totals, and the sum of all."""
+    """What is paid by year and in all, as rows or by section, and the sum of it."""
     assert way.flow is not None
-    rows = way.flow.table()
+    table = sorted(way.flow.table(), key=lambda row: SECTIONS.index(row.section))
     years = math.ceil(way.flow.months / MONTHS_PER_YEAR)
-    found = []
-    for name in (*SECTIONS, None):
-        of = [row for row in rows if name in (row.section, None)]
-        if not of:
-            continue
-        by_year = [
-            sum(sum(row.by_month[12 * year : 12 * year + 12]) for row in of)
-            for year in range(years)
+    groups = (
+        [(words.one_line(row.item), [row]) for row in table]
+        if len(table) <= MOST_ITEMS
+        else [
+            (SECTION_TITLES[name], [row for row in table if row.section == name])
+            for name in SECTIONS
         ]
-        title = "Total" if name is None else SECTION_TITLES[name]
-        total = sum(row.total for row in of)
-        found.append([title, *(currency.exact(usd) for usd in (*by_year, total))])
+    )
+    found = []
+    for title, rows in (*groups, ("Total", table)):
+        if rows:
+            by_year = [
+                sum(sum(row.by_month[12 * year : 12 * year + 12]) for row in rows)
+                for year in range(years)
+            ]
+            usd = (*by_year, sum(row.total for row in rows))
+            found.append([title, *(currency.exact(each) for each in usd)])
     return found
+
+
+def _curve(report: CostReport, currency: Currency) -> dict[str, str] | None:
+    """Cost of a useful hour against the share of the hours used, for each way."""
+    wins = report.wins
+    if len(wins.curves) < 2:  # nothing to compare
+        return None
+    marks = [m.value for m in wins.marks if m.unit == "share of hours"]
+    spec = pictures.utilization_chart(
+        wins.curves[0].shares,
+        {curve.label: curve.usd for curve in wins.curves},
+        wins.used_share,
+        currency,
+        CURVE_HEIGHT,
+        marks,
+    )
+    told = "; ".join(f"{curve.label} {currency.money(curve.usd[-1])}" for curve in wins.curves)
+    return {
+        "svg": pictures.to_svg(spec),
+        "alt": "Cost of a useful hour against the share of the hours used. "
+        f"With all hours used: {told}",
+    }

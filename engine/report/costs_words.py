@@ -134,14 +134,19 @@ def crossings(report: CostReport) -> list[Crossing]:
     return found
 
 
-def prices(report: CostReport, answer: Assessment) -> list[PriceRef]:
-    """The prices that enter, then the alternatives that the answer names; each once."""
+def entering(report: CostReport, answer: Assessment) -> list[PriceRef]:
+    """The prices that enter the costs, those of a hybrid's other hardware included; each once."""
     stages = (
         [s.price for s in answer.best.stages if s.price is not None]
         if hardware_id(answer.best.id) == report.hardware
         else []
     )
-    return list(dict.fromkeys([*report.prices, *stages, *answer.price_alternatives]))
+    return list(dict.fromkeys([*report.prices, *stages]))
+
+
+def prices(report: CostReport, answer: Assessment) -> list[PriceRef]:
+    """The prices that enter, then the alternatives that the answer names; each once."""
+    return list(dict.fromkeys([*entering(report, answer), *answer.price_alternatives]))
 
 
 def in_currency(estimate: Estimate, currency: Currency) -> Estimate:

@@ -108,7 +108,7 @@ def report(
         "options": [_option(i, o) for i, o in enumerate(answer.options[:MOST_OPTIONS], 1)],
         "more_options": max(0, len(answer.options) - MOST_OPTIONS),
         "charts": _charts(answer, extra),
-        "costs": section(costs, answer.settings.costs, cite) if costs else None,
+        "costs": section(costs, answer, cite) if costs else None,
         "ruled_out": [[*_clean(v.rules_out, v.reason), cite(v.source)] for v in answer.ruled_out],
         "flips": [_flip(f) for f in answer.flips if f.at is not None],
         "steady": "; ".join(

@@ -57,7 +57,8 @@ def test_it_holds_the_figures_of_the_page_on_one_page(name: str, terms: dict[str
     assert h is not None
     for each in (h.per_useful_hour, h.per_run, h.per_million):
         assert each is None or currency.money(each.likely) in text
-    for price in found.prices:
+    stages = [s.price for s in answer.best.stages if s.price is not None]
+    for price in (*found.prices, *stages):  # of a hybrid, those of both kinds of hardware
         assert f"{price.provider} {price.sku}" in text
         assert f"{price.age_days} days old" in text
         assert currency.exact(price.usd_per_unit_hour) in text
@@ -78,9 +79,15 @@ def test_the_cash_flow_of_the_way_looked_at_adds_up_to_the_cent(
     for year in range(-(-found.months // 12)):
         paid = sum(float(usd) for usd in flow.monthly[12 * year : 12 * year + 12])
         assert table["Total"][year] == currency.exact(paid)
+    text = section(name, **terms)
+    if len(flow.lines) <= 6:  # row by row
+        assert len(data["flow"]) == len(flow.lines) + 1
+        for row in flow.table():
+            assert table[row.item][-1] == currency.exact(row.total)
+            assert row.item in text
+        return
     sections = [s for s in SECTIONS if any(line.section == s for line in flow.lines)]
     assert len(table) == len(sections) + 1
-    text = section(name, **terms)
     for usd in (float(flow.section_total(s)) for s in sections):
         assert currency.exact(usd) in text
 
@@ -95,6 +102,18 @@ def test_break_evens_stand_beside_the_articles_marks() -> None:
     assert f"49% {even.low:.0%} to {even.high:.0%} 40% / 50% / 60%" in text
     assert "5 / 20" in text
     assert "18 months" in text
+
+
+def test_the_cost_of_a_useful_hour_is_a_picture_where_there_is_room() -> None:
+    for name, drawn in (("trading-models", True), ("client-40-to-85", False)):
+        found, answer = costs(name, **(EUROS if drawn else {}))
+        curve = report(answer, "", {}, found)["costs"]["curve"]
+        assert (curve is not None) == drawn
+        if drawn:
+            assert "<image" not in curve["svg"]
+            owning = next(c for c in found.wins.curves if c.label == "owning")
+            told = currency_of(answer.settings.costs).money(owning.usd[-1])
+            assert f"owning {told}" in curve["alt"]
 
 
 def test_another_currency_has_its_rate_and_no_dollars() -> None:

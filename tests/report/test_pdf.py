@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pypdf import PdfReader
 
 from engine.assessment import Assessment
 from engine.report import charts
+from engine.report.currency import Currency
 from engine.report.link import share_link
 from engine.report.pdf import BEST_STANDARD, _compile, pdf, report
 from engine.workload.workload import parse
@@ -185,3 +187,26 @@ def test_a_chart_is_text_and_lines() -> None:
         assert svg.startswith("<svg")
         assert "<image" not in svg
         assert "NaN" not in svg
+
+
+def test_labels_at_the_ends_of_lines_keep_apart_and_inside_the_picture() -> None:
+    costs = {"a": [9, 5.0], "b": [5, 5.0], "c": [9, 5.01], "d": [20, 4.99], "e": [9, 1.0]}
+    spec = charts.utilization_chart([0.1, 1.0], costs, height=100)
+    rows: Any = spec["data"]["values"]
+    places = {row["way"]: row["place"] for row in rows if row["last"]}
+    ordered = sorted(places.values())
+    assert all(b - a >= 11 - 1e-9 for a, b in pairwise(ordered))
+    assert ordered[0] >= 0
+    assert ordered[-1] <= 100
+    assert min(places, key=lambda way: places[way]) == "c"
+    assert max(places, key=lambda way: places[way]) == "e"
+
+
+def test_a_picture_of_costs_is_in_the_readers_currency() -> None:
+    euros = Currency("EUR", 0.5)
+    spec = charts.utilization_chart([0.1, 1.0], {"a": [9, 5.0]}, currency=euros, marks=(0.4,))
+    rows: Any = spec["data"]["values"]
+    assert [row["usd"] for row in rows] == [4.5, 2.5]
+    svg = charts.to_svg(spec)
+    assert "€5" in svg
+    assert "40%" in svg
