@@ -19,6 +19,7 @@ from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
 from engine.decide.numbers import Array, Mask
 from engine.decide.paying import COMMITTED, fees_of, pool_lines, terms_of, usd_per_month
 from engine.decide.priors import likely
+from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
 from engine.estimate.jobs import Stage
@@ -264,7 +265,7 @@ def _llm_training(
     unit: Unit, x: Values, ctx: Context, wanted: Array, vetoes: list[tuple[Mask, Veto]]
 ) -> tuple[Array, Array]:
     """GPUs and hours of a training run: the smallest fleet of the table that is quick enough."""
-    table = llm.training_table(unit, ctx.workload, ctx.inputs, ctx.catalogue)
+    table = training_table(unit, ctx)
     n = len(wanted)
     if table is None:
         veto = Veto(

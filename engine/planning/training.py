@@ -7,39 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import cast
 
 from engine.assessment import PriceRef
 from engine.catalogue import Accelerator, Catalogue, Network, load_catalogue
 from engine.decide.candidates import Price, Unit, gpu_units
 from engine.decide.inputs import resolve
 from engine.decide.quotes import with_quotes
+from engine.decide.training_time import model_shape, network_of, task_of
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
-from engine.estimate.plan import Task
 from engine.estimate.shape import ModelShape
 from engine.estimate.training_hardware import HardwareChoice
 from engine.estimate.training_job import Job, MeasuredSteps, PlanResult
 from engine.estimate.training_plan import TrainingAnswer, plan_training
-from engine.planning.shape_text import read_shape
 from engine.report.launch import Forecast, LaunchAsk
 from engine.report.launch import Network as Fabric
-from engine.workload.answers import Kind
 from engine.workload.settings import Settings
-from engine.workload.training_terms import TrainingTerms, TrainTask
+from engine.workload.training_terms import TrainingTerms
 from engine.workload.workload import LLM_TRAINING, Workload
 
-TASKS: dict[Kind, Task] = {
-    Kind.llm_pretraining: "pretrain",
-    Kind.llm_finetuning: "finetune",
-    Kind.lora: "lora",
-}
-# The network that GPUs of a kind are usually joined by, by the start of their sku.
-USUAL_NETWORKS = (
-    ("b200", "ib-ndr400-b200"), ("b300", "ib-xdr800"), ("gb", "ib-ndr400-b200"),
-    ("h", "ib-ndr400"), ("mi3", "roce-400g"), ("a100-sxm", "ib-hdr200"),
-)  # fmt: skip
-SLOWEST_USUAL = "eth-100g"  # of cards without a fabric of their own
 MOST_KINDS = 6  # of GPU that one search looks at: the cheapest by what a dollar computes
 
 
@@ -92,12 +77,10 @@ def check_kind(workload: Workload) -> None:
 
 def model_of(workload: Workload, terms: TrainingTerms) -> ModelShape:
     """The model's shape: of the configuration that was brought, else of its size alone."""
-    if terms.shape:
-        return read_shape(terms.shape)
     size = workload.model_params_b
     if size is None:
         size = resolve(workload).ranges["model_params_b"].likely
-    return shape_from_size(size, workload.active_params_b)
+    return model_shape(workload, terms, size)
 
 
 def training_job(
@@ -105,13 +88,12 @@ def training_job(
 ) -> Job:
     """The question to the search."""
     ranges = resolve(workload).ranges
-    task = TASKS[workload.kind] if terms.task is TrainTask.by_job else cast(Task, terms.task.value)
     job = Job(
         shape=model_of(workload, terms),
         tokens=ranges["train_tokens_b"].likely * 1e9,
         choices=choices,
         seq_len=terms.seq_len,
-        task=task,
+        task=task_of(workload, terms),
         precision=terms.precision.value,
         batch_seqs=terms.batch_seqs or 0,
         gpus=(terms.least_gpus, terms.most_gpus),
@@ -232,19 +214,6 @@ def _choice(catalogue: Catalogue, unit: Unit, terms: TrainingTerms) -> HardwareC
         slowest_gpu=terms.slowest_pct / 100,
         gpus_per_node=unit.per_machine if unit.per_machine > 1 else None,
     )
-
-
-def network_of(catalogue: Catalogue, acc: Accelerator, terms: TrainingTerms) -> Network:
-    """The network between machines: the one named, or the usual one of the GPU."""
-    if terms.network:
-        if terms.network not in catalogue.networks:
-            raise InputError(
-                f"there is no network {terms.network}", where="network", right="one of the list"
-            )
-        return catalogue.networks[terms.network]
-    usual = next((n for start, n in USUAL_NETWORKS if acc.sku.startswith(start)), SLOWEST_USUAL)
-    whole = acc.form_factor.startswith(("SXM", "OAM"))
-    return catalogue.networks[usual if whole and usual in catalogue.networks else SLOWEST_USUAL]
 
 
 # --- the launch kit

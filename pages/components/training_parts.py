@@ -8,9 +8,9 @@ import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.estimate.model_shape import shape_from_text
+from engine.estimate.shape_text import shape_text
 from engine.estimate.training_job import PlanResult
 from engine.planning import training, training_view
-from engine.planning.shape_text import shape_text
 from engine.planning.training import TrainingReport
 from engine.report import words
 from engine.report.launch import launch_kit

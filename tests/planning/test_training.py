@@ -15,7 +15,7 @@ from engine.catalogue import load_catalogue
 from engine.errors import InputError
 from engine.estimate.model_shape import shape_from_config, shape_from_size
 from engine.planning import training, training_view
-from engine.planning.shape_text import read_shape, shape_text
+from engine.estimate.shape_text import read_shape, shape_text
 from engine.planning.training import TrainingReport, train_report
 from engine.report.launch import launch_files, launch_kit
 from engine.workload.settings import Settings
