@@ -18,12 +18,15 @@ DEEPSEEK = {
     "n_routed_experts": 256, "num_experts_per_tok": 8, "first_k_dense_replace": 3,
     "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
     "v_head_dim": 128, "vocab_size": 129280, "rope_theta": 10000, "rms_norm_eps": 1e-6,
-    "scoring_func": "sigmoid", "tie_word_embeddings": False,
+    "scoring_func": "sigmoid", "tie_word_embeddings": False, "n_group": 8, "topk_group": 4,
+    "routed_scaling_factor": 2.5, "norm_topk_prob": True, "num_nextn_predict_layers": 1,
+    "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
 }  # fmt: skip
 LLAMA_405B = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 16384,
     "intermediate_size": 53248, "num_hidden_layers": 126, "num_attention_heads": 128,
-    "num_key_value_heads": 8, "vocab_size": 128256, "rope_theta": 500000.0, "rms_norm_eps": 1e-5,
+    "num_key_value_heads": 8, "vocab_size": 128256, "rope_theta": 500000.0,
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0}, "rms_norm_eps": 1e-5,
     "tie_word_embeddings": False,
 }  # fmt: skip
 LLAMA_70B = {

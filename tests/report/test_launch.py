@@ -120,11 +120,22 @@ def test_experts_are_written_as_the_paper_has_them() -> None:
         "kv-lora-rank": "512", "q-lora-rank": "1536", "qk-head-dim": "128",
         "qk-pos-emb-head-dim": "64", "v-head-dim": "128", "multi-latent-attention": "",
         "moe-router-score-function": "sigmoid", "expert-model-parallel-size": "64",
+        "moe-router-num-groups": "8", "moe-router-group-topk": "4", "rope-type": "yarn",
+        "moe-router-topk-scaling-factor": "2.5", "rotary-scaling-factor": "40", "mscale": "1",
         "expert-tensor-parallel-size": "1", "sequence-parallel": "", "fp8-format": "hybrid",
     }  # fmt: skip
     assert {name: argument(text, name) for name in expected} == expected
     assert argument(text, "moe-aux-loss-coeff") is None
     assert argument(text, "group-query-attention") is None
+    assert argument(text, "moe-router-pre-softmax") is None
+    assert "Layers that predict further tokens are left out" in files("experts")["README.md"]
+
+
+def test_positions_are_scaled_as_the_configuration_says() -> None:
+    text = files("uneven stages")["megatron_args.sh"]
+    expected = {"rotary-base": "500000", "use-rope-scaling": "", "rope-scaling-factor": "8"}
+    assert {name: argument(text, name) for name in expected} == expected
+    assert argument(files("megatron")["megatron_args.sh"], "use-rope-scaling") is None
 
 
 def test_a_pipeline_s_idle_share_is_said() -> None:
@@ -162,6 +173,8 @@ def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
         ({"cpu_offload": True, "zero_stage": 0}, {}, "zero_stage: offloading needs"),
         ({"cpu_offload": True, "optimizer": "sgd"}, {}, "optimizer: sgd is not offloaded here"),
         ({"tp": 8, "optimizer": "adam8bit"}, {}, "optimizer: Megatron-LM has no 8-bit Adam"),
+        ({"tp": 8}, {"config": '{"model_type": "gpt2"}'}, "config: 'gpt2' can't be written"),
+        ({"cp": 8, "seq_len": 4104}, {}, "cp: 16 does not divide 4104 tokens"),
         ({}, {"network": "none"}, "network: several nodes need one"),
         ({}, {"dataset": "data/tokens"}, "dataset: 'data/tokens' can't be used"),
         ({}, {"dataset": "/data\n/tokens"}, "dataset: holds the invisible character U+000A"),

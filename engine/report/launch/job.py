@@ -14,6 +14,9 @@ from engine.report.launch.tables import Gpu, gpu_of, setting, whole
 
 Trainer = Literal["fsdp2", "deepspeed", "megatron"]
 MODEL_FOLDER = "model"
+# Architectures whose every layer Megatron-LM's arguments can state.
+IN_MEGATRON = {"llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "deepseek_v2",
+               "deepseek_v3"}  # fmt: skip
 BLOCK = 256  # elements; tensor ranks and matrix units get equal whole parts of a width
 
 
@@ -152,12 +155,24 @@ def _refuse(
     if trainer == "deepspeed" and plan.cpu_offload and not plan.zero_stage:
         raise InputError("offloading needs sharded states", where="zero_stage", right="1 to 3")
     if trainer == "megatron":
-        _refuse_megatron(plan, shape, gpu)
+        _refuse_megatron(plan, ask, shape, gpu)
     if plan.task != "pretrain" and not ask.model:
         raise InputError("is missing", where="model", right="whose weights are to be tuned")
 
 
-def _refuse_megatron(plan: TrainingPlan, shape: ModelShape, gpu: Gpu) -> None:
+def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu) -> None:
+    kind = ask.config_data().get("model_type")
+    if kind is not None and kind not in IN_MEGATRON:
+        raise InputError(
+            f"{str(kind)[:60]!r} can't be written as arguments of Megatron-LM", where="config",
+            right=f"a plan that is data parallel alone, or one of {', '.join(sorted(IN_MEGATRON))}",
+        )  # fmt: skip
+    if shape.window_layers:
+        raise InputError("layers with a sliding window are not written for Megatron-LM",
+                         where="shape", right="a plan that is data parallel alone")  # fmt: skip
+    if plan.cp > 1 and plan.seq_len % (2 * plan.cp):
+        raise InputError(f"{2 * plan.cp} does not divide {plan.seq_len} tokens", where="cp",
+                         right="twice it divides the sequence")  # fmt: skip
     if plan.optimizer == "adam8bit":
         raise InputError("Megatron-LM has no 8-bit Adam", where="optimizer", right="adam")
     if not gpu.nvidia:

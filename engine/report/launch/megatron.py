@@ -86,9 +86,9 @@ def _sizes(job: Job) -> Pairs:
 def _stages(job: Job) -> Pairs:
     """How the layers fall on the stages; uneven ones are written out, the ends getting fewer."""
     plan, layers = job.plan, job.shape.layers
-    chunks = plan.pp * plan.vp
-    if chunks == 1:
+    if plan.pp == 1:
         return []
+    chunks = plan.pp * plan.vp
     if layers % chunks == 0:
         return [("num-virtual-stages-per-pipeline-rank", str(plan.vp))] if plan.vp > 1 else []
     most = -(-layers // chunks)
@@ -114,7 +114,7 @@ def _network(job: Job) -> Pairs:
         ("normalization", "RMSNorm"),
         ("norm-epsilon", repr(float(data.get("rms_norm_eps") or 1e-5))),
         ("position-embedding-type", "rope"),
-        ("rotary-base", str(int(_rope_base(data)))),
+        *_positions(job),
         ("attention-dropout", "0.0"),
         ("hidden-dropout", "0.0"),
         ("disable-bias-linear", None),
@@ -138,11 +138,54 @@ def _network(job: Job) -> Pairs:
     return found
 
 
-def _rope_base(data: dict[str, Any]) -> float:
-    """The base of the rotary positions, from either place where configurations keep it."""
-    nested = data.get("rope_parameters")
-    value = data.get("rope_theta") or (nested.get("rope_theta") if isinstance(nested, dict) else 0)
-    return float(value) if isinstance(value, int | float) and value > 0 else 10_000.0
+def rope(data: dict[str, Any]) -> dict[str, Any]:
+    """The rotary positions of a configuration, from any of the places where they are kept."""
+    found: dict[str, Any] = {}
+    for key in ("rope_parameters", "rope_scaling"):
+        nested = data.get(key)
+        if isinstance(nested, dict):
+            found |= nested
+    kind = found.get("rope_type") or found.get("type") or "default"
+    base = data.get("rope_theta") or found.get("rope_theta") or 10_000
+    return {**found, "kind": str(kind), "base": _number(base, 10_000.0)}
+
+
+def _number(value: Any, otherwise: float) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12
+    return float(value) if good else otherwise
+
+
+def _positions(job: Job) -> Pairs:
+    """Base and scaling of the rotary positions."""
+    found = rope(job.model_config)
+    pairs: Pairs = [("rotary-base", str(int(found["base"])))]
+    factor = f"{_number(found.get('factor'), 1.0):g}"
+    if job.shape.attention == "mla":
+        if found["kind"] != "yarn":
+            return [*pairs, ("rope-type", "rope")]
+        return [
+            *pairs,
+            ("rope-type", "yarn"),
+            ("rotary-scaling-factor", factor),
+            ("mscale", f"{_number(found.get('mscale'), 1.0):g}"),
+            ("mscale-all-dim", f"{_number(found.get('mscale_all_dim'), 0.0):g}"),
+        ]
+    if found["kind"] == "llama3":
+        pairs += [("use-rope-scaling", None), ("rope-scaling-factor", factor)]
+    return pairs
+
+
+def notes(job: Job) -> list[str]:
+    """What of the model's configuration the arguments leave out, in words for the README."""
+    data, found = job.model_config, []
+    if not data:
+        found.append(
+            "Only widths were known, no config.json: base of the rotary positions, biases and "
+            "norms are Llama's first. Compare megatron_args.sh with the model's own."
+        )
+    if data.get("num_nextn_predict_layers"):
+        found.append("Layers that predict further tokens are left out: the main model is trained.")
+    return found
 
 
 def _latent_attention(data: dict[str, Any]) -> Pairs:
@@ -184,6 +227,14 @@ def _experts(job: Job) -> Pairs:
     if shape.dense_layers:
         pattern = f"([0]*{shape.dense_layers}+[1]*{shape.layers - shape.dense_layers})"
         found.append(("moe-layer-freq", pattern))
+    groups, chosen = data.get("n_group"), data.get("topk_group")
+    if isinstance(groups, int) and isinstance(chosen, int) and groups > 1:
+        found += [("moe-router-num-groups", str(groups)), ("moe-router-group-topk", str(chosen))]
+    scale = _number(data.get("routed_scaling_factor"), 1.0)
+    if scale != 1:
+        found.append(("moe-router-topk-scaling-factor", f"{scale:g}"))
+    if data.get("norm_topk_prob") is False:
+        found.append(("moe-router-pre-softmax", None))
     if data.get("scoring_func") == "sigmoid":
         # Balanced by a bias that follows the load, as such routers are.
         found += [

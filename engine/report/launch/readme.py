@@ -255,11 +255,7 @@ def _open(job: Job, files: list[str]) -> str:
         lines.append(
             "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
         )
-        if not job.model_config:
-            lines.append(
-                "- Only widths were known, no config.json: base of the rotary positions, biases "
-                "and norms are Llama's first. Compare megatron_args.sh with the model's own."
-            )
+        lines += [f"- {note}" for note in megatron.notes(job)]
     if job.trainer == "deepspeed" and job.plan.cpu_offload:
         lines.append(
             "- DeepSpeed compiles its optimizer for the CPU: a C++ compiler must be there."
