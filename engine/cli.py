@@ -19,7 +19,7 @@ OK, FOUND_FAULTS, BAD_INPUT = 0, 1, 2
 INTERRUPTED = 130
 HOME = "http://127.0.0.1:8501/recommendation"
 FORMATS = ("text", "json", "csv", "xlsx", "pdf")
-BINARY = ("xlsx", "pdf")
+BINARY = ("xlsx", "pdf", "kit")
 BACKTEST_LIMIT_BYTES = 50_000_000
 
 
@@ -160,6 +160,32 @@ _COST_FORMATS: dict[str, Callable[[Any, Any], bytes]] = {
 }
 
 
+def _train(given: argparse.Namespace) -> int:
+    from engine.workload.files import read_plan, read_text
+
+    _check_target(given)
+    workload, settings = read_plan(given.file)
+    if given.config:
+        from engine.estimate.model_shape import shape_from_text
+        from engine.estimate.shape_text import shape_text
+
+        shape = shape_text(shape_from_text(read_text(given.config), given.config))
+        terms = settings.training.model_copy(update={"shape": shape})
+        settings = settings.model_copy(update={"training": terms})
+    from engine.planning import training_text as told
+    from engine.planning.training import train_report
+
+    report = train_report(workload, settings, today=given.today or date.today())
+    if given.format == "kit":
+        data = told.training_kit(report, workload, settings.training)
+    elif given.format == "json":
+        data = _json(told.training_json(report))
+    else:
+        data = told.training_text(report).encode()
+    _write(given, data)
+    return OK
+
+
 def _example(given: argparse.Namespace) -> int:
     from engine.workload.examples import EXAMPLES, example
 
@@ -289,6 +315,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--hardware", default="", metavar="ID", help="default: the recommended; json lists the ids"
     )
+    command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
+    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
+    command = add("train", _train, "plan the training of a language model, and its launch files")
+    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON")
+    command.add_argument("--config", metavar="CONFIG.json", help="the model's configuration")
+    command.add_argument("--format", choices=("text", "json", "kit"), default="text")
     command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
     command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
     command = add("example", _example, "print a ready workload as TOML")

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Model configurations are built from their classes, never fetched.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# The shipped prices alone: a table that this machine has refreshed would move every figure.
+os.environ["CLUSTERFIT_PRICES"] = tempfile.mkdtemp(prefix="clusterfit-prices-")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 settings.register_profile(

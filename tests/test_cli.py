@@ -358,3 +358,42 @@ def test_without_a_network_the_prices_stay_and_their_age_is_told(
     assert "days old" in out
     assert "--from" in out
     assert not list(tmp_path.iterdir())
+
+
+TRAINING = b"""kind = "llm_pretraining"
+train_tokens_b = 100
+model_params_b = 8
+deadline_days = 20
+
+[training]
+gpu = "h100-sxm-80gb"
+most_gpus = 128
+"""
+
+
+def test_a_training_plan_is_told_in_words_and_as_values(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("train", "-", "--today", "2026-12-01", stdin=TRAINING)
+    assert (code, err) == (0, "")
+    assert "H100" in out.splitlines()[0]
+    assert "Memory of the fullest GPU, GiB" in out
+    config = tmp_path / "config.json"
+    config.write_text(
+        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, '
+        '"intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, '
+        '"num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": false}',
+        encoding="utf-8",
+    )
+    given = ("train", "-", "--config", str(config), "--today", "2026-12-01")
+    told = json.loads(run(*given, "--format", "json", stdin=TRAINING)[1])
+    assert told["plan"]["gpu"] == "h100-sxm-80gb"
+    assert told["plan"]["plan"]["gpus"] <= 128
+    kit = tmp_path / "kit.zip"
+    assert run(*given, "--format", "kit", "--output", str(kit), stdin=TRAINING) == (0, "", "")
+    assert kit.read_bytes().startswith(b"PK")
+
+
+def test_work_that_is_no_training_is_told_so(run: Run) -> None:
+    code, out, err = run("train", "-", stdin=b'kind = "etl"')
+    assert code != 0
+    assert out == ""
+    assert "language model" in err
