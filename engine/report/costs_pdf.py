@@ -20,6 +20,7 @@ MONTHS_PER_YEAR = 12
 MOST_WAYS = 9
 MOST_ITEMS = 6  # rows of a table that are shown one by one; longer ones by section
 MOST_ROWS_WITH_CURVE = 16  # rows of all tables that leave room for a picture on the page
+MOST_ROWS = 24  # more are set closer, so that they stay on one page
 CURVE_HEIGHT = 95
 SHORT = {
     "Cost a month": "A month",
@@ -43,6 +44,7 @@ def section(report: CostReport, answer: Assessment, cite: Callable[[str], int]) 
     demand = report.demand
     priced = [way for way in ordered(report.ways) if way.headline is not None]
     shown = [w for i, w in enumerate(priced) if i < MOST_WAYS or w is report.chosen]
+    count = len(shown) + len(flow) + len(evens) + len(prices)
     barred = [w for w in shown if w.refusals]
     told = [
         *(f"Ruled out: {text}" for text in _by_reason(barred)),
@@ -65,9 +67,8 @@ def section(report: CostReport, answer: Assessment, cite: Callable[[str], int]) 
         "missing": _by_reason([way for way in report.ways if way.headline is None]),
         "periods": periods(report.months, by_year=True),
         "flow": flow,
-        "curve": _curve(report, currency)
-        if len(shown) + len(flow) + len(evens) + len(prices) <= MOST_ROWS_WITH_CURVE
-        else None,
+        "dense": count > MOST_ROWS,
+        "curve": _curve(report, currency) if count <= MOST_ROWS_WITH_CURVE else None,
         "evens": [[_once(words.one_line(text)) for text in row.values()] for row in evens],
         "notes": list(dict.fromkeys(_sentence(text) for text in told if text)),
         "prices": [

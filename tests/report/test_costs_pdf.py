@@ -21,6 +21,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in NAMES),
     ("trading-models", EUROS),
     ("16-nodes-own-or-cloud", STATED),
+    ("16-nodes-own-or-cloud", {"way": "buy_colocation"}),
 ]
 IDS = [f"{name}{'-' + next(iter(terms)) if terms else ''}" for name, terms in CASES]
 
