@@ -1,8 +1,8 @@
 """Language models as the decision needs them: tables and rates by accelerator, vectorised.
 
-Training time comes from the calibrated step model, serving capacity from the calibrated serving
-model; both are evaluated at the likely values (and cached), and scaled by the ratio of the inputs
-to those: work is proportional to tokens and, to first order, to active parameters.
+Training time comes from arithmetic and a share of the peak, scaled by the ratio of the inputs to
+the likely ones: work is proportional to tokens and, to first order, to active parameters. What a
+unit serves inside the latency targets comes from the calibrated serving model.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ from engine.catalogue import Catalogue
 from engine.decide.candidates import Unit
 from engine.decide.inputs import Inputs
 from engine.decide.numbers import Array
-from engine.decide.priors import likely
+from engine.decide.priors import likely, prior
+from engine.decide.serving_rates import (
+    UNTOLD,
+    Ask,
+    Served,
+    ask_of,
+    box_of,
+    laid_out,
+    quantile,
+    served,
+)
 from engine.estimate import jobs
 from engine.workload.answers import Kind
+from engine.workload.settings import USUAL
 from engine.workload.workload import Workload
 
-GIB = 1.073741824
 # Fleets that are tried: every machine up to eight, then in steps of at most a third.
 FLEETS = (
     *range(8, 65, 8), 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048,
@@ -97,49 +107,61 @@ def cpu_bf16_flops(unit: Unit) -> float:
 
 def batch_inference_hours(unit: Unit, x: Values, workload: Workload) -> Array:
     """Hours of a batch of items on one unit at full throughput."""
-    rate = tokens_per_s(unit, x, workload)
-    work = x["items_per_run"] * (x["tokens_out"] + x["tokens_in"] / likely("prefill_speed_ratio"))
-    return np.asarray(work / rate / 3600)
-
-
-def tokens_per_s(unit: Unit, x: Values, workload: Workload) -> Array:
-    """Output tokens per second of one unit in large batches."""
-    active = x["model_params_b"] * active_share(workload)
-    if unit.hardware == "cpu":
-        bandwidth = 307.2 * unit.vcpu / 96
-        if unit.server is not None and unit.server.memory_bandwidth_gb_per_s:
-            bandwidth = unit.server.memory_bandwidth_gb_per_s
-        gain = likely("cpu_batch_gain")
-        rate = bandwidth * likely("cpu_memory_bw_efficiency") / active * gain
-        return np.asarray(rate * x["cpu_efficiency_factor"])
-    acc = unit.accelerator
-    assert acc is not None
-    rate = (acc.bf16_tflops_dense or 1.0) * 1e12 * likely("decode_mfu") / (2e9 * active)
-    return np.asarray(rate * x["gpu_efficiency_factor"])
+    found = _served(unit, x, workload)
+    return np.asarray(x["items_per_run"] / found.batch_requests_per_s / 3600)
 
 
 def requests_per_s(unit: Unit, x: Values, workload: Workload, inputs: Inputs) -> Array:
-    """Requests one unit answers in a second inside the latency target."""
-    rate = tokens_per_s(unit, x, workload)
-    work = x["tokens_out"] + x["tokens_in"] / likely("prefill_speed_ratio")
-    return np.asarray(rate * likely("gpu_pool_target_utilization") / work)
+    """Requests one unit answers in a second inside the latency targets, no fuller than is safe.
+
+    Of a replica of several GPUs the part of each. A unit that misses the targets whatever its load
+    is sized as if it stood idle for most of the time.
+    """
+    return _served(unit, x, workload).requests_per_s
 
 
 def latency_ms(unit: Unit, x: Values, workload: Workload, inputs: Inputs) -> Array:
-    """Time to the first token of one request [ms]."""
-    active = x["model_params_b"] * active_share(workload)
-    flops = jobs.encoder_flops(active, x["tokens_in"])
-    if unit.hardware == "cpu":
-        rate = cpu_bf16_flops(unit) * likely("cpu_bf16_efficiency")
-    else:
-        acc = unit.accelerator
-        assert acc is not None
-        rate = (acc.bf16_tflops_dense or 1.0) * 1e12 * likely("neural_gpu_efficiency")
-    return np.asarray(flops / rate * 1000 * likely("tail_factor"))
+    """Time to the first token of a lone request [ms], 95 of 100: the floor of the unit."""
+    return np.asarray(_served(unit, x, workload).first_token_s * 1000)
 
 
-def inference_min_gpus(unit: Unit, workload: Workload, x: Values) -> float:
-    """Fewest GPUs that hold the weights in 16 bits with a fifth more for the cache."""
-    weights_gb = float(x["model_params_b"].flat[0]) * 2 * 1.2
-    need = int(np.ceil(weights_gb / (unit.memory_gb * 0.9)))
-    return float(2 ** int(np.ceil(np.log2(max(need, 1)))))
+def inference_min_gpus(unit: Unit, workload: Workload, x: Values) -> Array:
+    """GPUs of one replica: the fewest that serve the model."""
+    return _served(unit, x, workload).gpus
+
+
+def does_not_fit(unit: Unit, workload: Workload) -> str:
+    """Why a unit can't hold the model, alone or over eight machines; empty where it can."""
+    ask, likely_values = _asked(workload)
+    replica, fits = laid_out(box_of(unit), ask, likely_values)
+    if fits:
+        return ""
+    size = likely_values[0]
+    gpus = f"{replica.gpus} of {unit.name}" if replica.gpus > 1 else unit.name
+    bits = ask.terms.weights.value
+    return (
+        f"a model of {size:g} billion parameters needs {size * float(bits) / 8:,.0f} GB for its "
+        f"weights at {bits} bits; {gpus} have no room for it and one answer"
+    )
+
+
+def _asked(workload: Workload) -> tuple[Ask, tuple[float, float, float]]:
+    """What is asked of serving, and the likely size, prompt and answer."""
+    told = workload.latency_ms
+    target = None if told is None else told / 1000
+    size, prompt, answer = (
+        float(value) if (value := getattr(workload, name)) else prior(workload.kind, name).likely
+        for name in ("model_params_b", "tokens_in", "tokens_out")
+    )
+    return ask_of(active_share(workload), target, USUAL.serving), (size, prompt, answer)
+
+
+def _served(unit: Unit, x: Values, workload: Workload) -> Served:
+    """What a unit serves for every row of the inputs."""
+    ask, likely_values = _asked(workload)
+    untold = UNTOLD if ask.ttft_target_s is None else ask.ttft_target_s
+    size = x["model_params_b"]
+    target = x["latency_ms"] / 1000 if "latency_ms" in x else np.full_like(size, untold)
+    name = "gpu_efficiency_factor" if unit.hardware == "gpu" else "cpu_efficiency_factor"
+    speed = quantile(x[name], name)
+    return served(unit, ask, [size, x["tokens_in"], x["tokens_out"], target, speed], likely_values)

@@ -443,8 +443,10 @@ def at(values: Array, place: Array) -> Array:
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, values.shape[1] - 1)
     part = place - low
-    result = values[rows, low] * (1.0 - part) + values[rows, high] * part
-    return np.asarray(result)
+    first, second = values[rows, low], values[rows, high]
+    # On a column itself the next one does not count, be it infinite.
+    between = first * (1.0 - part) + np.where(part > 0.0, second, 0.0) * part
+    return np.asarray(np.where(part > 0.0, between, first))
 
 
 # ---- replicas -----------------------------------------------------------------------------------

@@ -209,12 +209,13 @@ def capacity_rows(
     net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, prompt: Array, answer: Array,
     slow: Array, *, ttft_target_s: Real | None = None, tpot_target_s: Real | None = None,
     load: float = 0.85, percentile: float = 0.95, prefix_hit: float = 0.0,
-    length_cv: float = LENGTH_CV,
+    length_cv: float = LENGTH_CV, floors: tuple[Array, Array] | None = None,
 ) -> Rows:  # fmt: skip
     """Largest rates of many replicas at once: lengths, factors on times, layouts, hardware.
 
     prompt, answer, slow, and whatever of the replica or the targets differs by row : of shape
-    (rows, 1); `prompt` and `answer` of all rows or of one. Not checked: see `serving_capacity`.
+        (rows, 1); `prompt` and `answer` of all rows or of one. Not checked: see `serving_capacity`
+    floors : what `lone_request` gives for these rows, where it is known already
     """
     room = np.minimum(
         slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * plan.pp
@@ -231,16 +232,16 @@ def capacity_rows(
     point = operating_points(
         batch, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
     )
-    ttft_floor, tpot_floor = lone_request(
+    ttft_floor, tpot_floor = floors or lone_request(
         net, hw, plan, eff, prompt, answer, slow, percentile=percentile, prefix_hit=prefix_hit,
         length_cv=length_cv,
     )  # fmt: skip
     rate, place, bound = inside_targets(point, ttft_target_s, tpot_target_s, load)
     fits = np.broadcast_to(room[:, 0] >= 1.0, rate.shape)
-    floors = [np.broadcast_to(x[:, 0], rate.shape) for x in (ttft_floor, tpot_floor)]
+    lone = [np.broadcast_to(x[:, 0], rate.shape) for x in (ttft_floor, tpot_floor)]
     return Rows(
         np.where(fits, rate, 0.0), at(batch, place), at(point.ttft, place),
-        at(point.tpot, place), floors[0], floors[1], np.broadcast_to(room[:, 0], rate.shape), bound,
+        at(point.tpot, place), lone[0], lone[1], np.broadcast_to(room[:, 0], rate.shape), bound,
     )  # fmt: skip
 
 

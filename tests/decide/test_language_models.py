@@ -1,0 +1,158 @@
+"""Language models served: what a unit carries inside the latency target, and what follows of it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.assess import assess
+from engine.decide import language_models as llm
+from engine.decide.candidates import Unit
+from engine.decide.context import Setting, setting
+from engine.decide.serving_rates import Ask, Box, _laid_out_by_row, box_of, quantile
+from engine.estimate.model_shape import shape_from_size
+from engine.estimate.serving import serving_capacity
+from engine.workload.workload import Workload, parse
+
+TODAY = date(2026, 12, 1)
+CHAT = {
+    "kind": "online_inference", "model_params_b": 8, "rate_per_s": 5, "tokens_in": 1000,
+    "tokens_out": 200, "latency_ms": 1000, "peak_factor": 3,
+}  # fmt: skip
+
+
+def asked(**changed: Any) -> tuple[Workload, Setting]:
+    workload = parse(CHAT | changed)
+    return workload, setting(workload, None, TODAY)
+
+
+def unit(place: Setting, sku: str, per_machine: int) -> Unit:
+    return next(u for u in place.gpus if u.sku == sku and u.per_machine == per_machine)
+
+
+def rate(sku: str = "h100-sxm-80gb", per_machine: int = 1, **changed: Any) -> float:
+    workload, place = asked(**changed)
+    x = place.context.inputs.point()
+    found = llm.requests_per_s(unit(place, sku, per_machine), x, workload, place.context.inputs)
+    return float(found[0])
+
+
+def test_a_gpu_carries_less_than_its_peak_and_a_fair_part_of_it() -> None:
+    """8B in 16 bits: 2 × 8e9 FLOP a token, 1,200 tokens a request: 51 a second at 989 TFLOP/s."""
+    most = 989e12 / (2 * 8e9 * 1200)
+    assert most / 12 < rate() < most / 2
+
+
+def test_the_rate_is_that_of_the_serving_model() -> None:
+    """The decision and the plan read the same model, with a tenth of a second per further token."""
+    place = asked()[1]
+    h100 = unit(place, "h100-sxm-80gb", 1)
+    assert h100.accelerator is not None
+    found = serving_capacity(
+        shape_from_size(8.0), h100.accelerator, 1, 1000, 200, ttft_target_s=1.0, tpot_target_s=0.1
+    )
+    assert rate() == pytest.approx(float(found.requests_per_s), rel=1e-6)
+
+
+def test_looser_targets_shorter_texts_and_faster_gpus_carry_more() -> None:
+    assert rate(latency_ms=400) <= rate(latency_ms=1000) <= rate(latency_ms=4000)
+    assert rate(tokens_out=400) < rate() < rate(tokens_in=500)
+    assert rate("l40s") < rate() < rate("b200-sxm-180gb", 8)
+
+
+def test_a_model_too_large_for_one_gpu_takes_several() -> None:
+    """70e9 weights of 2 bytes are 130 GiB: more than 80 GB and more than two hold beside a cache
+    and the engine; four hold them.
+    """
+    workload, place = asked(model_params_b=70)
+    x = place.context.inputs.point()
+    gpus = llm.inference_min_gpus(unit(place, "h100-sxm-80gb", 8), workload, x)
+    assert 2 <= gpus[0] <= 8
+    assert llm.does_not_fit(unit(place, "h100-sxm-80gb", 8), workload) == ""
+    assert rate(model_params_b=70, per_machine=8) < rate(per_machine=8) / 5
+
+
+def test_what_fits_nowhere_says_what_it_needs() -> None:
+    """20,000 billion weights of 16 bits are 40,000 GB."""
+    workload, place = asked(model_params_b=20_000)
+    told = llm.does_not_fit(unit(place, "h100-sxm-80gb", 8), workload)
+    assert "40,000 GB" in told
+    assert "16 bits" in told
+
+
+def test_slower_hardware_carries_less() -> None:
+    workload, place = asked()
+    x = {k: np.repeat(v, 3) for k, v in place.context.inputs.point().items()}
+    x["gpu_efficiency_factor"] = np.array([0.75, 1.0, 1.3])
+    h100 = unit(place, "h100-sxm-80gb", 1)
+    found = llm.requests_per_s(h100, x, workload, place.context.inputs)
+    assert found[0] < found[1] < found[2]
+    late = llm.latency_ms(h100, x, workload, place.context.inputs)
+    assert late[0] > late[1] > late[2]
+    # The ends of the factor's range are the 10th and 90th percentile: 1.28 standard deviations.
+    z = quantile(x["gpu_efficiency_factor"], "gpu_efficiency_factor")
+    assert z == pytest.approx([-1.2816, 0.0, 1.2816], abs=1e-3)
+
+
+def test_draws_agree_with_rows_worked_out_one_by_one() -> None:
+    workload, place = asked()
+    x = place.context.inputs.draws(4096)
+    h100 = unit(place, "h100-sxm-80gb", 1)
+    found = llm.requests_per_s(h100, x, workload, place.context.inputs)
+    some = np.arange(0, 4096, 64)
+    name = "gpu_efficiency_factor"
+    columns = (
+        x["model_params_b"], x["tokens_in"], x["tokens_out"], np.full(4096, 1.0),
+        quantile(x[name], name),
+    )  # fmt: skip
+    box: Box = box_of(h100)
+    ask: Ask
+    ask, likely = llm._asked(workload)
+    exact = np.exp(_laid_out_by_row(box, ask, likely, np.column_stack(columns)[some])[:, 0])
+    error = np.abs(found[some] / exact - 1)
+    assert np.median(error) < 0.03
+    assert np.quantile(error, 0.9) < 0.06
+
+
+def test_a_batch_of_prompts_takes_longer_than_its_arithmetic() -> None:
+    """7B, a million items of 660 tokens: 9.2e18 FLOP, 2.6 hours at 989 TFLOP/s."""
+    workload = parse(
+        {"kind": "batch_inference", "model_params_b": 7, "items_per_run": 1e6, "tokens_in": 600,
+         "tokens_out": 60}
+    )  # fmt: skip
+    place = setting(workload, None, TODAY)
+    x = place.context.inputs.point()
+    hours = float(llm.batch_inference_hours(unit(place, "h100-sxm-80gb", 1), x, workload)[0])
+    ideal = 1e6 * 660 * 2 * 7e9 / 989e12 / 3600
+    assert 1.2 * ideal < hours < 6 * ideal
+
+
+def test_cpus_carry_a_small_part_of_what_a_gpu_does() -> None:
+    """MLPerf, Llama-3.1-8B inside the Server limits: a node of two 6980P does 9% of an H100."""
+    workload, place = asked(latency_ms=2000)
+    x = place.context.inputs.point()
+    inputs = place.context.inputs
+    gpu = float(llm.requests_per_s(unit(place, "h100-sxm-80gb", 1), x, workload, inputs)[0])
+    cpus = [float(llm.requests_per_s(u, x, workload, inputs)[0]) for u in place.cpus]
+    assert 0 < max(cpus) < 0.25 * gpu
+
+
+@pytest.mark.parametrize("rate_per_s", [0, 1e-6, 1e9])
+def test_no_rate_breaks_the_answer(rate_per_s: float) -> None:
+    workload = parse(CHAT | {"rate_per_s": rate_per_s})
+    answer = assess(workload, today=TODAY, draws=64)
+    for option in answer.options:
+        assert np.isfinite(option.usd_per_month.likely)
+    if rate_per_s < 1:
+        assert answer.best.scale == "one_machine", answer.sentence
+
+
+def test_a_target_below_the_floor_names_the_floor() -> None:
+    """1,000 tokens of an 8B model are 16 TFLOP: no GPU on offer answers within 2 ms."""
+    answer = assess(parse(CHAT | {"latency_ms": 2}), today=TODAY, draws=64)
+    assert all(option.vetoes for option in answer.options)
+    assert any("2 ms are asked" in v.reason for v in answer.best.vetoes), answer.best.vetoes
+    assert all(np.isfinite(option.usd_per_month.likely) for option in answer.options)
