@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 from engine.calibrate.training_knobs import KNOBS
 from engine.calibrate.training_rows import Cells, Reading, read, stack_inputs
 from engine.estimate.collectives import Array
-from engine.estimate.training import LEGACY, PLAIN, TUNED, StepInputs, step_time
+from engine.estimate.training import LEGACY, PLAIN, STACKS, TUNED, StepInputs, step_time
 from engine.estimate.training_calibration import BETWEEN_STACKS, CALIBRATION, WITHIN_STACK
 
 ROWS = CALIBRATION.parent / "measured_training.csv"
@@ -360,7 +360,12 @@ def _figures(sample: Sample, left: LeftOut) -> dict[str, tuple[float, str]]:
         "within_20": (float(np.mean(ape[rows] <= 0.2)), "share of rows within 20%"),
         "coverage_80": (float(np.mean(inside[rows])), "share of rows inside the 80% interval"),
         "after_one_median": (left.after_one()[0], "median after one measured step of the stack"),
-        "newest_year": (float(sample.inputs.year.max()), "newest software in the rows"),
+    } | {
+        f"newest_year_{name}": (
+            float(sample.inputs.year[sample.inputs.stack == k].max()),
+            f"newest software in the rows: {name}",
+        )
+        for k, name in enumerate(STACKS)
     }  # fmt: skip
 
 

@@ -218,7 +218,7 @@ def megatron_type(plans: Plans, software: Software) -> Array:
 
 def step_inputs(
     shape: ModelShape, plans: Plans, hw: Hardware, seq_len: float, task: str,
-    year: float, software: Software = "recipes",
+    year: float | Array, software: Software = "recipes",
 ) -> StepInputs:  # fmt: skip
     """Rows of the step model for plans of one job; scalars broadcast over the plans."""
     n = len(plans)
@@ -230,7 +230,7 @@ def step_inputs(
         "lora": float(task in ("lora", "qlora")), "four_bit": float(task == "qlora"),
         "flash": float(software != "legacy"), "width": hw.width,
         "peak": hw.peak, "peak16": hw.peak16,
-        "hbm": hw.hbm, "fast": hw.fast, "domain": hw.domain, "nic": hw.nic, "year": year,
+        "hbm": hw.hbm, "fast": hw.fast, "domain": hw.domain, "nic": hw.nic,
         "offset": float(np.log1p(hw.slower)),
     }  # fmt: skip
     one.pop("layers")
@@ -242,5 +242,6 @@ def step_inputs(
         dp=plans.dp, full_shard=reduced.astype(float), shard_ranks=plans.shard,
         # ZeRO-2 gathers its weights once a step.
         gathers=np.where(plans.zero >= 3, 2.0, 1.0 / plans.micro_batches),
+        year=np.broadcast_to(np.asarray(year, dtype=float), plans.gpus.shape),
         peak_class=np.full(n, hw.peak_class), stack=stack_of(plans, software),
     )  # fmt: skip

@@ -29,7 +29,7 @@ from engine.estimate.parallelism import (
 )
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.plan_memory import joined_memory, plans_memory, plans_that_fit, taken
-from engine.estimate.search_results import NETWORK_PARTS, Found, result_of
+from engine.estimate.search_results import NETWORK_PARTS, Found, result_of, software_years
 from engine.estimate.training import StepTime, step_time
 from engine.estimate.training_calibration import (
     Recalibration,
@@ -42,6 +42,7 @@ from engine.estimate.training_job import By, Job, NothingFits, PlanResult
 
 GIB = 2.0**30
 MOST_DAYS = 365.0  # a run that takes longer is offered only where there is nothing else
+TIGHT = 0.95  # of the usable memory: above, a plan has no room for what is not modelled
 CLOSE = 0.02  # of two plans this near, the simpler one is the better
 # Log half width that a slow network adds, for a step that is all traffic: no published rows.
 SLOW_NETWORK = 0.5
@@ -293,7 +294,7 @@ def _found(
 def timed(job: Job, hws: Iterable[Hardware], plans: Plans) -> StepTime:
     """Step times on the generations of a choice: the slowest of them paces the rest."""
     calibration = shipped_calibration()
-    year = job.software_year or calibration.newest_year
+    year = software_years(job, plans)
     slowest: StepTime | None = None
     for hw in hws:
         inputs = step_inputs(job.shape, plans, hw, float(job.seq_len), job.task, year, job.software)
@@ -377,14 +378,20 @@ def ordered(found: Found, by: By) -> NDArray[np.intp]:
         over = np.where(over, 1.0 + late, 0.0)
     first = np.lexsort((key, over, bad))[0]
     same = (bad == bad[first]) & (over == over[first]) & (key <= key[first] * (1 + CLOSE))
-    rank, simple = np.where(same, 0.0, key), np.where(same, _pieces(found.plans), 0.0)
+    rank, simple = np.where(same, 0.0, key), np.where(same, _pieces(found), 0.0)
     return np.lexsort((key, gpus, simple, rank, over, bad))
 
 
-def _pieces(p: Plans) -> Array:
-    """How many ways of splitting a plan combines: what has to be set up and kept working."""
+def _pieces(found: Found) -> Array:
+    """How many ways of splitting a plan combines: what has to be set up and kept working.
+
+    A plan that fills the memory to the brim counts as one more.
+    """
+    p = found.plans
+    usable = np.array([h[0].memory_gib * USABLE if h else np.inf for h in found.hardware])
+    tight = np.asarray(found.memory.total) > TIGHT * usable[found.which]
     one = (p.tp > 1) + 1.0 * (p.cp > 1) + (p.ep > 1) + (p.zero == 2) + (p.shard < p.dp * p.cp)
-    return np.asarray(2.0 * (p.pp > 1) + one)
+    return np.asarray(2.0 * (p.pp > 1) + one + tight)
 
 
 def top_rows(found: Found, order: NDArray[np.intp], count: int) -> list[int]:

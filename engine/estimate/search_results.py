@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from engine.estimate.collectives import Array
 from engine.estimate.estimate import Estimate
 from engine.estimate.memory import USABLE, MemoryBreakdown
-from engine.estimate.parallelism import FULL, SELECTIVE, Plans, network_of
+from engine.estimate.parallelism import FULL, SELECTIVE, Plans, network_of, stack_of
 from engine.estimate.plan import Recompute, Stack, TrainingPlan
 from engine.estimate.plan_memory import need_of
 from engine.estimate.shape import ModelShape
@@ -142,6 +142,13 @@ def model_flops_per_token(shape: ModelShape, seq_len: float, trains_all: bool) -
     return (6.0 if trains_all else 4.0) * products + attention
 
 
+def software_years(job: Job, plans: Plans) -> Array:
+    """Release of each plan's code: as the job says, or the newest whose steps were published."""
+    if job.software_year is not None:
+        return np.full(len(plans), job.software_year)
+    return np.array(shipped_calibration().newest_years)[stack_of(plans, job.software)]
+
+
 def training_plan(found: Found, i: int) -> TrainingPlan:
     """One row as a plan that other modules read."""
     p, job = found.plans, found.job
@@ -155,7 +162,7 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
         shard_size=int(p.shard[i]) if int(p.shard[i]) < whole else None,
         global_batch_seqs=int(p.batch[i]), seq_len=job.seq_len, precision=job.precision,
         recompute=recompute, task=job.task, lora_rank=job.lora_rank, stack=stack,
-        stack_year=job.software_year or shipped_calibration().newest_year,
+        stack_year=float(software_years(job, found.plans)[i]),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.errors import DataError, InputError
-from engine.estimate.training import REFERENCE_YEAR
+from engine.estimate.training import REFERENCE_YEAR, STACKS
 
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_training.csv"
 
@@ -30,7 +30,7 @@ class Calibration:
     known: frozenset[str]  # sources whose level rests on a few rows at least
     widths: Mapping[str, float]
     figures: Mapping[str, float]
-    newest_year: float
+    newest_years: tuple[float, ...]  # of the software in the rows, by `STACKS`
     sources: tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ def shipped_calibration(path: Path = CALIBRATION) -> Calibration:
                 known.add(name)
     return Calibration(
         found["parameter"], found["offset"], frozenset(known), found["width"], found["figure"],
-        found["figure"].get("newest_year", REFERENCE_YEAR),
+        tuple(found["figure"].get(f"newest_year_{s}", REFERENCE_YEAR) for s in STACKS),
         ("published training runs, fitted in data/calibration_training.csv",),
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from engine.estimate.search import (
     top_rows,
 )
 from engine.estimate.search_results import result_of, split_words
+from engine.estimate.training import STACKS
 from engine.estimate.training_calibration import shipped_calibration
 from engine.estimate.training_job import By, Job, NothingFits, PlanResult
 from engine.estimate.training_rules import RuleAnswer, rules_beside
@@ -220,10 +221,22 @@ def _warnings(job: Job, best: PlanResult) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _age(job: Job) -> str:
+    if job.software_year is not None:
+        return f"as of {job.software_year:.1f}"
+    newest = dict(zip(STACKS, shipped_calibration().newest_years, strict=True))
+    years = {
+        "recipes": f"{newest['tuned']:.1f}, FSDP {newest['native']:.1f}",
+        "own": f"{newest['plain']:.1f}, FSDP {newest['native']:.1f}",
+        "pytorch": f"{newest['native']:.1f}", "jax": f"{newest['jax']:.1f}",
+        "legacy": f"{newest['legacy']:.1f}",
+    }  # fmt: skip
+    return f"no newer than its newest published steps ({years[job.software]})"
+
+
 def _assumptions(job: Job) -> tuple[str, ...]:
     told = [
-        f"Software: {SOFTWARE[job.software]}, as of "
-        f"{job.software_year or shipped_calibration().newest_year:.1f}.",
+        f"Software: {SOFTWARE[job.software]}, {_age(job)}.",
         f"Sequences of {job.seq_len:,} tokens, filled.",
     ]
     if not job.batch_seqs:

@@ -7,7 +7,7 @@ misleads. A rule is shown, never followed; the search decides.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +15,10 @@ import numpy as np
 
 from engine.errors import DataError
 from engine.estimate.network_choice import NetworkOutcome
+from engine.estimate.search import search
 from engine.estimate.search_results import Found, split_words
-from engine.estimate.training_job import Job, PlanResult
+from engine.estimate.training_calibration import shipped_calibration
+from engine.estimate.training_job import Job, NothingFits, PlanResult
 
 FILE = Path(__file__).resolve().parents[2] / "data" / "training_rules.csv"
 AS_GOOD = 0.05  # a plan this much slower than the best is as good, within the model's errors
@@ -82,7 +84,8 @@ def rules_beside(
     """
     job, rules = found.job, training_rules()
     size = job.shape.total_params / 1e9
-    told = [_split(found, best, rule) for rule in rules.values()
+    same = _same_age(job, best)
+    told = [_split(same, best, rule) for rule in rules.values()
             if rule.id.startswith("split_") and rule.from_b <= size < rule.to_b]  # fmt: skip
     told += [_count(job, best, smallest, rules[name]) for name in _counts_of(job)
              if rules[name].from_b <= size < rules[name].to_b]  # fmt: skip
@@ -93,30 +96,43 @@ def rules_beside(
     return tuple(told)
 
 
-def _split(found: Found, best: PlanResult, rule: Rule) -> RuleAnswer:
+def _same_age(job: Job, best: PlanResult) -> Found | None:
+    """All plans on the chosen fleet with code of one age: ways to split and not releases differ."""
+    year = job.software_year or max(shipped_calibration().newest_years)
+    n = best.plan.gpus
+    found = search(
+        replace(job, choices=(best.choice,), gpus=(n, n), software_year=year,
+                batch_seqs=best.plan.global_batch_seqs)
+    )  # fmt: skip
+    return None if isinstance(found, NothingFits) else found
+
+
+def _split(found: Found | None, best: PlanResult, rule: Rule) -> RuleAnswer:
     """The rule's way to split against the best of its kind on the same GPUs."""
+    chosen = f"Best here on {best.plan.gpus:,} GPUs: {split_words(best.plan)}."
+    if found is None:
+        return RuleAnswer(rule, chosen, None)
     p = found.plans
-    here = (p.gpus == best.plan.gpus) & (found.which == found.job.choices.index(best.choice))
     kinds = {
         "split_small": ("data parallelism alone", (p.tp == 1) & (p.pp == 1)),
         "split_tensor": ("tensor parallelism", (p.tp > 1) & (p.pp == 1)),
         "split_pipeline": ("tensor and pipeline parallelism", (p.tp > 1) & (p.pp > 1)),
     }
     name, mask = kinds[rule.id]
-    rows = np.flatnonzero(here & mask)
-    alone = np.flatnonzero(here & kinds["split_small"][1])
-    chosen = f"Best here on {best.plan.gpus:,} GPUs: {split_words(best.plan)}."
-    if not len(rows):
+    alone = kinds["split_small"][1]
+    if not mask.any():
         return RuleAnswer(rule, f"{chosen} No plan with {name} fits.", False)
-    top = float(found.days[here].min())
-    slower = float(found.days[rows].min()) / top - 1
-    text = f"{chosen} The best plan with {name} is {slower:.1%} slower than the fastest."
+    top = float(found.days.min())
+    slower = float(found.days[mask].min()) / top - 1
+    text = f"{chosen} With code of one age the best plan with {name} is {_behind(slower)}"
     if rule.id != "split_small":
-        text += (
-            f" Sharded data parallelism alone: {float(found.days[alone].min()) / top - 1:.1%}."
-            if len(alone) else " Sharded data parallelism alone does not fit."
-        )  # fmt: skip
+        rest = _behind(float(found.days[alone].min()) / top - 1) if alone.any() else "does not fit."
+        text += f" Sharded data parallelism alone {'is ' if alone.any() else ''}{rest}"
     return RuleAnswer(rule, text, slower <= AS_GOOD)
+
+
+def _behind(slower: float) -> str:
+    return "the fastest." if slower < 0.001 else f"{slower:.1%} behind the fastest."
 
 
 def _counts_of(job: Job) -> tuple[str, ...]:

@@ -44,20 +44,17 @@ def first(job: Job, by="deadline"):
     return told[0]
 
 
-def test_llama_405b_is_split_as_meta_split_it() -> None:
+def test_metas_split_of_llama_405b_is_among_the_best_and_as_fast_as_they_say() -> None:
     # arXiv 2407.21783, table 4: TP 8, PP 16, DP 128 on 16,384 H100; 400 TFLOP/s a GPU, 41% (the
-    # paper rounds), without recomputing all activations. NVIDIA's MLPerf Training 5.0 entry splits
-    # the same model on H100 by TP 8, PP 8, CP 2: the two are within 5% of each other.
-    told = best_plans(Job(B405, 15.6e12, (FAST,), seq_len=8192, gpus=(16384, 16384)), "time")
+    # paper rounds), without recomputing all activations. Code of 2024.
+    job = Job(B405, 15.6e12, (FAST,), seq_len=8192, gpus=(16384, 16384), software_year=2024.4)
+    told = best_plans(job, "time")
     assert not isinstance(told, NothingFits)
-    plan = told[0].plan
-    assert (plan.tp, plan.pp, plan.cp, plan.dp) in {(8, 16, 1, 128), (8, 8, 2, 128)}
-    metas = next(t for t in told if (t.plan.tp, t.plan.pp, t.plan.cp) == (8, 16, 1))
-    assert metas.plan.dp == 128
-    assert metas.step_s.likely < 1.05 * told[0].step_s.likely
-    assert metas.plan.recompute != "full"
-    assert metas.mfu.low < 0.41 < metas.mfu.high
-    assert metas.mfu.likely == pytest.approx(0.41, rel=0.12)
+    theirs = [r for r in told if (r.plan.tp, r.plan.pp, r.plan.dp) == (8, 16, 128)]
+    assert theirs
+    assert theirs[0].days.likely <= 1.05 * told[0].days.likely
+    assert theirs[0].plan.recompute != "full"
+    assert theirs[0].mfu.likely == pytest.approx(0.41, rel=0.1)
 
 
 @pytest.mark.parametrize(
