@@ -17,6 +17,7 @@ from engine.costing.model import CostReport, Way
 from engine.costing.view import SECTION_TITLES
 from engine.estimate.estimate import Estimate
 from engine.report import words
+from engine.report.charts import WAY_COLOURS
 from engine.report.costs_csv import lines as csv_lines
 from engine.report.costs_words import (
     counts,
@@ -29,7 +30,7 @@ from engine.report.costs_words import (
     with_tables,
 )
 from engine.report.currency import Currency, currency_of
-from engine.report.workbook import AMOUNT, PLAIN, Book, Sheet, span
+from engine.report.workbook import AMOUNT, PLAIN, Book, Line, Sheet, span
 from engine.report.workbook import at as cell_at
 
 SMALL = "#,##0.00####;[Red]-#,##0.00####"  # the cost of a million may be a part of a cent
@@ -147,11 +148,15 @@ def _inputs(file: _File) -> _Inputs:
 
 @dataclass(slots=True)
 class _Placed:
-    """A way on its sheet: the cells of its headline sums, in dollars and in the other currency."""
+    """A way on its sheet: the cells of its headline sums, in dollars and in the other currency.
+
+    paid : sheet, row and columns of what is paid by the end of each month
+    """
 
     way: Way
-    usd: dict[str, str]
-    other: dict[str, str]
+    paid: tuple[str, int, int, int]
+    usd: dict[str, str] = field(default_factory=dict)
+    other: dict[str, str] = field(default_factory=dict)
 
 
 def _way(file: _File, way: Way, inputs: _Inputs) -> _Placed:
@@ -246,7 +251,7 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
     sheet.head(top, titles, 1)
     total, present = cell_at(all_rows, FIRST + months), cell_at(all_rows, FIRST + months + 1)
     count = f"COUNT({span((HEADER, FIRST), (HEADER, FIRST + months - 1))})"
-    placed = _Placed(way, {}, {})
+    placed = _Placed(way, (sheet.name, all_rows + 1, FIRST, FIRST + months - 1))
     for row, (name, e) in enumerate(headlines(way), top + 1):
         cell = {
             "Total": "",
@@ -270,7 +275,8 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
             other = f"{cell_at(row, 2)}*{inputs.currency}"
             if cell:
                 other = f'IF({cell}=0,"never",{other})'
-            sheet.formula(row, 3, other, file.currency.of(e.likely), bold=True, **style)
+            money = {"num_format": SMALL if cell else file.currency.number_format}
+            sheet.formula(row, 3, other, file.currency.of(e.likely), bold=True, **money)
             placed.other[name] = sheet.cell(row, 3)
         sheet.number(row, 4, e.low, **style)
         sheet.number(row, 5, e.high, **style)
@@ -312,6 +318,17 @@ def _summary(file: _File, sheet: Sheet, placed: list[_Placed], link: str) -> Non
         if ways:
             against = (base, chosen) if title.startswith("All") else None
             row = _ways(file, sheet, row, title, ways, by_way, named, against) + 1
+    _picture(file, sheet, row, placed)
+
+
+def _picture(file: _File, sheet: Sheet, row: int, placed: list[_Placed]) -> None:
+    """What each way has cost by the end of each month, as a picture over the sheets' own cells."""
+    shown = [p for p in placed if p.way.allowed or p.way is file.report.chosen]
+    lines = [
+        Line((p.paid[0], 0, 0), (p.paid[0], HEADER, *p.paid[2:]), p.paid, WAY_COLOURS[i])
+        for i, p in enumerate(shown[: len(WAY_COLOURS)])
+    ]
+    sheet.line_chart(row, 0, "Paid by the end of each month, US dollars", lines)
 
 
 def _ways(

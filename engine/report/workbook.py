@@ -60,10 +60,27 @@ class Book:
             self._formats[key] = self._book.add_format({**usual, **of})
         return self._formats[key]
 
+    def new_chart(self, kind: str) -> Any:
+        """A picture that is not yet on a sheet."""
+        return self._book.add_chart({"type": kind})
+
     def close(self) -> bytes:
         """The finished file."""
         self._book.close()
         return self._target.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a picture over cells: sheet, row, first and last column of places and values.
+
+    name : sheet, row and column of its name; a text that begins as a formula would be taken for one
+    """
+
+    name: tuple[str, int, int]
+    places: tuple[str, int, int, int]
+    values: tuple[str, int, int, int]
+    colour: str
 
 
 @dataclass(slots=True)
@@ -111,6 +128,26 @@ class Sheet:
         """Headings of a table."""
         for at, title in enumerate(titles, column):
             self.text(row, at, title, bold=True, bottom=1, text_wrap=True)
+
+    def line_chart(self, row: int, column: int, title: str, lines: Sequence[Line]) -> None:
+        """A picture of lines that follow the cells, its corner at a cell."""
+        chart = self.book.new_chart("line")
+        for line in lines:
+            (sheet, at, first, last), (of, value_at, start, end) = line.places, line.values
+            chart.add_series(
+                {
+                    "name": list(line.name),
+                    "categories": [sheet, at, first, at, last],
+                    "values": [of, value_at, start, value_at, end],
+                    "line": {"color": line.colour, "width": 2},
+                }
+            )
+        chart.set_title({"name": title, "name_font": {"size": 11}, "overlay": False})
+        chart.set_legend({"position": "bottom"})
+        chart.set_y_axis({"num_format": "#,##0", "major_gridlines": {"visible": True}})
+        chart.set_x_axis({"num_format": "0", "label_position": "low"})
+        chart.set_size({"width": 900, "height": 340})
+        self.page.insert_chart(row, column, chart, {"description": title})
 
     def cell(self, row: int, column: int) -> str:
         """Address of a cell for a formula on any sheet."""

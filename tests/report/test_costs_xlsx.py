@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.utils import get_column_letter
 
 from engine.costing.model import Way
 from engine.estimate.estimate import Estimate
@@ -220,6 +222,25 @@ def test_break_evens_prices_and_terms_have_their_sheets() -> None:
         price.source,
     ]
     assert found.value("Prices", f"G{row}").date() == price.as_of
+
+
+def test_the_picture_follows_the_cells_of_each_allowed_way() -> None:
+    report, _ = costs("client-40-to-85")
+    found = book("client-40-to-85")
+    with zipfile.ZipFile(io.BytesIO(data("client-40-to-85"))) as parts:
+        drawn = parts.read("xl/charts/chart1.xml").decode()
+    for way in report.ways:
+        if not way.allowed:
+            continue
+        sheet = sheet_of(found, way)
+        row = found.find(sheet, "B", "Paid by the end of the month")
+        last = get_column_letter(4 + report.months)
+        assert f"'{sheet}'!$E${row}:${last}${row}" in drawn.replace("&apos;", "'") or (
+            f"{sheet}!$E${row}:${last}${row}" in drawn
+        )
+        assert way.headline is not None
+        paid = found.value(sheet, f"{last}{row}")
+        assert paid == pytest.approx(way.headline.total.likely, abs=CENT)
 
 
 def test_words_are_never_formulas() -> None:
