@@ -21,12 +21,12 @@ def asked(told: bool) -> None:
         cells = st.grid(columns=4, min_column_width=240, gap="large")
         for title, part in (
             ("The model", serving_inputs.model), ("The load", serving_inputs.load),
-            ("The targets", serving_inputs.targets), ("How it is kept", serving_inputs.precision),
+            ("The targets", serving_inputs.targets), ("How it is run", serving_inputs.precision),
         ):  # fmt: skip
             with cells.container():
                 st.markdown(f"**{title}**")
                 part()
-                if title == "How it is kept":
+                if title == "How it is run":
                     serving_inputs.money()
 
 
@@ -55,6 +55,8 @@ with shell.page(TITLE, ":material/dns:") as workload:
         st.subheader(labels.plain(words.headline(report)), anchor=False)
         if option is not None and report.answer.state == "plan":
             st.markdown(labels.plain(words.what_runs(report, option)))
+            if doubt := words.doubtful(option):
+                st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
             st.caption(labels.plain(f"{note[0].upper()}{note[1:]}."))
         serving_parts.downloads(report)
@@ -82,20 +84,22 @@ with shell.page(TITLE, ":material/dns:") as workload:
                 serving_charts.frontier(frontier)
                 st.caption(labels.plain(frontier.message))
 
-    if report.answer.options:
+    if option is not None and report.answer.state == "plan":
         serving_parts.compared(report)
         st.subheader("All machines that meet the targets", anchor=False)
         serving_parts.options(report)
+    serving_parts.refused(report)
     serving_parts.apis(report)
-    if option is not None:
-        bits, fill = st.columns([3, 2], gap="large")
-        with bits:
-            st.subheader("Fewer bits, fewer machines", anchor=False)
-            serving_parts.quantisation(report)
-            st.caption(labels.plain(words.apart(report.apart, option)))
+    if option is not None and report.answer.state == "plan":
+        st.subheader("Fewer bits, fewer machines", anchor=False)
+        serving_parts.quantisation(report)
+        fill, apart = st.columns(2, gap="large")
         with fill:
             st.subheader("What fills the memory", anchor=False)
             serving_parts.memory(option)
+        with apart:
+            st.subheader("Prompts and answers on machines of their own", anchor=False)
+            st.markdown(labels.plain(words.apart(report.apart, option)))
         st.subheader(labels.plain(words.zero_title(report)), anchor=False)
         serving_inputs.cold()
         serving_parts.zero(report)

@@ -20,7 +20,7 @@ from engine.estimate.traffic import Traffic
 TABLE = Path(__file__).resolve().parents[2] / "data" / "cold_start.csv"
 WAYS = {
     "new_machine": "A new machine, nothing cached",
-    "warm_machine": "A running machine, weights on its drive",
+    "warm_machine": "A machine that runs for other work too",
     "modal_snapshot": "Modal, from a snapshot",
     "modal": "Modal",
     "runpod": "RunPod serverless",

@@ -17,7 +17,12 @@ from scipy.special import ndtri
 from engine.errors import InputError
 from engine.estimate.named import named
 from engine.estimate.queueing import Array, wait_percentile
-from engine.estimate.serving import cache_bytes, decode_seconds, prefill_seconds
+from engine.estimate.serving import (
+    cache_bytes,
+    decode_seconds,
+    prefill_seconds,
+    prompt_seconds_each,
+)
 from engine.estimate.serving_layouts import Candidate
 from engine.estimate.serving_plan import (
     DAYS_PER_MONTH,
@@ -136,6 +141,7 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
         return None
     r = c.replica
     alone = float(prefill_seconds(r.net, r.hw, r.plan, r.eff, 1.0, load.own_tokens))
+    busy = float(prompt_seconds_each(r.net, r.hw, r.plan, r.eff, 1.0, load.own_tokens))
     network = named(PARAMETERS)["disaggregated_network_gb_per_s"].likely * 1e9 * r.gpus
     share = named(PARAMETERS)["disaggregated_kv_share"].likely
     transfer = float(cache_bytes(r.net, r.plan, load.input_tokens)) / (network * share)
@@ -149,11 +155,11 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
 
     def first(n: int) -> float:
         wait = float(
-            wait_percentile(peak, alone, n, targets.percentile, service_cv2=load.length_cv**2)
+            wait_percentile(peak, busy, n, targets.percentile, service_cv2=load.length_cv**2)
         )
         return alone + math.hypot(longer, wait) + transfer + tpot
 
-    least = max(math.ceil(peak * alone / targets.max_load - 1e-9), 1)
+    least = max(math.ceil(peak * busy / targets.max_load - 1e-9), 1)
     count = least
     if targets.ttft_s is not None:
         if first(1_000_000) > targets.ttft_s:

@@ -21,7 +21,7 @@ from engine.catalogue import Accelerator
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.named import named
-from engine.estimate.queueing import Array, inside_targets, operating_points
+from engine.estimate.queueing import Array, operating_points
 from engine.estimate.serving import (
     CHUNK_TOKENS,
     DEFAULT_ENGINE,
@@ -36,11 +36,13 @@ from engine.estimate.serving import (
     ServingCapacity,
     cache_bytes,
     cache_divisor,
+    capacity_rows,
     decode_seconds,
     efficiencies_of,
     memory_bytes,
     network_of,
     prefill_seconds,
+    prompt_seconds_each,
     replica_of,
     serving_capacity,
     shipped_calibration,
@@ -265,7 +267,7 @@ def _seconds(replica: Replica, load: Load, slow: float) -> tuple[Array, Array, A
     own = load.own_tokens
     alone = slow * np.asarray(prefill_seconds(net, hw, plan, eff, 1.0, own)).reshape(1, 1)
     together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
-    shared = slow * np.asarray(prefill_seconds(net, hw, plan, eff, together, own)) / together
+    shared = slow * np.asarray(prompt_seconds_each(net, hw, plan, eff, together, own))
     return batch, step, alone, shared
 
 
@@ -304,25 +306,18 @@ def cpu_capacity(replica: Replica, load: Load, targets: Targets) -> ServingCapac
     """What a CPU server carries inside the targets, told like a GPU's."""
     most = room(replica, load)
     fits = most >= 1.0
-    rates, firsts, each = [], [], []
-    floor: Floor = "memory"
-    batch_at = 0.0
-    own, answer = np.full((1, 1), load.own_tokens), np.full((1, 1), load.output_tokens)
-    for slow in (1.0, math.exp(replica.width), math.exp(-replica.width)):
-        batch, step, alone, shared = _seconds(replica, load, slow)
-        point = operating_points(
-            batch, step, alone, shared, own, answer, percentile=targets.percentile,
-            cv=load.length_cv,
-        )  # fmt: skip
-        rate, place, least = inside_targets(point, targets.ttft_s, targets.tpot_s, targets.max_load)
-        rates.append(float(rate[0]) if fits else 0.0)
-        if slow == 1.0:
-            low = int(place[0])
-            batch_at = float(batch[0, low])
-            firsts, each = [float(point.ttft[0, low])], [float(point.tpot[0, low])]
-            floor = least if fits else "memory"
-            if fits and least == "load" and most < MAX_SEQUENCES:
-                floor = "batch"
+    slow = np.exp(np.array([[0.0], [replica.width], [-replica.width]]))
+    rows = capacity_rows(
+        replica.net, replica.hw, replica.plan, replica.eff, np.full((1, 1), load.input_tokens),
+        np.full((1, 1), load.output_tokens), slow, ttft_target_s=targets.ttft_s,
+        tpot_target_s=targets.tpot_s, load=targets.max_load, percentile=targets.percentile,
+        prefix_hit=load.prefix_hit, length_cv=load.length_cv,
+    )  # fmt: skip
+    rates = np.broadcast_to(rows.rate, (3,)).tolist()
+    batch_at = float(np.ravel(rows.batch)[0])
+    floor: Floor = rows.bound if fits else "memory"
+    if fits and rows.bound == "load" and most < MAX_SEQUENCES:
+        floor = "batch"
     lone = at_rate(curve(replica, load, targets.percentile), 0.0)
     wide = math.exp(replica.width)
     ordered = sorted(rates)
@@ -330,7 +325,8 @@ def cpu_capacity(replica: Replica, load: Load, targets: Targets) -> ServingCapac
     memory = memory_bytes(
         replica.net, replica.plan, replica.eff, batch_at, context, CHUNK_TOKENS
     )  # fmt: skip
-    first, per = (x[0] if math.isfinite(x[0]) else 0.0 for x in (firsts, each))
+    seen = (float(np.ravel(x)[0]) for x in (rows.ttft, rows.tpot))
+    first, per = (x if math.isfinite(x) else 0.0 for x in seen)
     return ServingCapacity(
         rates[0], batch_at, first, per, float(memory) / GIB, fits, floor, lone.ttft_target_s,
         lone.tpot_mean_s, most, False,
@@ -384,7 +380,7 @@ def simulate(
     steps = np.asarray(decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context))
     own = load.own_tokens
     together = max(2.0 * CHUNK_TOKENS / own, 1.0)
-    shared = float(prefill_seconds(net, hw, plan, eff, together, own)) / together
+    shared = float(prompt_seconds_each(net, hw, plan, eff, together, own))
     alone = float(prefill_seconds(net, hw, plan, eff, 1.0, own))
     seen = simulate_serving(
         rate, steps, shared / own, prompt=own, answer=load.output_tokens, cv=load.length_cv,

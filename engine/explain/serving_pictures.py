@@ -10,7 +10,7 @@ from engine.estimate.queueing import Array
 from engine.estimate.serving_plan import ServingAnswer, ServingOption
 from engine.estimate.serving_points import at_rate, curve
 from engine.explain.serving import ServingReport
-from engine.explain.serving_words import per_second, seconds
+from engine.explain.serving_words import at_once, per_second, seconds
 from engine.report.words import money
 
 Points = tuple[tuple[float, float], ...]
@@ -92,7 +92,7 @@ def load_curves(report: ServingReport, option: ServingOption) -> tuple[LoadCurve
         None if ask.targets.ttft_s is None else ask.targets.ttft_s * 1e3,
     )
     each = LoadCurve(
-        f"Then a token every {seconds(here.tpot_mean_s)}, with {here.batch:.0f} answers at once",
+        f"Then a token every {seconds(here.tpot_mean_s)}, {at_once(here.batch)}",
         f"{where}; {seconds(here.tpot_p99_s)} a token for the slowest answer of 100.",
         "Time per further token, ms",
         _points(x, np.array([a.tpot_mean_s for a in at])),

@@ -34,6 +34,33 @@ def per_second(rate: float) -> str:
     return f"{number(rate)} requests/s"
 
 
+def at_once(batch: float) -> str:
+    """Answers under way in one replica."""
+    return "mostly one answer at a time" if batch < 1.5 else f"{batch:,.0f} answers at once"
+
+
+def doubtful(option: ServingOption) -> str:
+    """A warning where the slow end of a capacity's range misses the targets; else nothing."""
+    if option.candidate.capacity.requests.low > 0:
+        return ""
+    return (
+        f"At the slow end of its range {option.candidate.machine.label} misses the targets: "
+        "measure one before you rely on it."
+    )
+
+
+def zero_beside(report: ServingReport) -> str:
+    """What always-on costs without its spare machines, to hold scaling to zero against."""
+    option = report.chosen
+    if option is None or not option.machines:
+        return ""
+    needed = option.candidate.machines(option.replicas)
+    return (
+        f"Always on, the same without spare machines costs "
+        f"{money(option.usd_always_on * needed / option.machines)} a month."
+    )
+
+
 def machines(count: int, label: str) -> str:
     """So many machines: `3 × 8× H100 SXM`."""
     return f"{count:,} × {label}"
@@ -54,11 +81,16 @@ def headline(report: ServingReport) -> str:
 def what_runs(report: ServingReport, option: ServingOption) -> str:
     """Replicas, layout, spare machines, utilization."""
     ask = report.ask
-    replicas = "one replica" if option.replicas == 1 else f"{option.replicas:,} replicas"
-    spare = "none spare" if not ask.spare else f"{ask.spare} of the machines spare"
+    layout = option.candidate.layout.told(ask.shape.is_moe)
+    replicas = (
+        f"One replica ({layout}) carries"
+        if option.replicas == 1
+        else f"{option.replicas:,} replicas ({layout}) carry"
+    )
+    kept = option.machines - option.candidate.machines(option.replicas)
+    spare = "none spare" if not kept else f"{kept:,} of the machines spare"
     return (
-        f"{replicas} ({option.candidate.layout.told(ask.shape.is_moe)}) carry the peak of "
-        f"{per_second(ask.traffic.peak)}, {spare}. The peak is "
+        f"{replicas} the peak of {per_second(ask.traffic.peak)}, {spare}. The peak is "
         f"{ask.traffic.peak_to_mean:.2g} times the mean of {per_second(ask.traffic.mean)}, so the "
         f"machines are used to {percent(option.utilization)} over the day."
     )
@@ -123,6 +155,11 @@ def api_message(report: ServingReport) -> str:
     won = [b for b in report.apis if b.wins_from_per_s is not None]
     if not report.apis:
         return "Prices of other models stand below, for the order of magnitude."
+    if not report.answer.candidates:
+        return (
+            "Nothing of your own meets the targets, so there is no rate to compare. Whether an API "
+            "does is its maker's promise, and not known here. List prices of the date shown."
+        )
     if won:
         least = min(won, key=lambda b: b.wins_from_per_s or 0.0)
         rate, rest = per_second(least.wins_from_per_s or 0.0), len(report.apis) - len(won)
@@ -196,15 +233,16 @@ def zero_title(report: ServingReport) -> str:
         return "The service is never idle, so scaling to zero saves nothing"
     return (
         f"Scaling to zero keeps the promise and costs {money(cheapest.usd_per_month)} a month "
-        f"({cheapest.start.title})"
+        f"(start from: {cheapest.start.title[0].lower()}{cheapest.start.title[1:]})"
     )
 
 
 def zero_verdict(row: ZeroRow) -> str:
     """What users see with this way to start."""
-    if row.result.percentile_is_cold:
-        return "breaks the target: a cold start is among the promised requests"
-    return "keeps the target" if row.meets else "misses the target"
+    cold = row.result.percentile_is_cold
+    if row.meets:
+        return "keeps the target, cold starts included" if cold else "keeps the target"
+    return "breaks the target: promised requests meet a start" if cold else "misses the target"
 
 
 def chain(row: ZeroRow) -> str:
@@ -219,8 +257,7 @@ def checked(found: Check, report: ServingReport) -> str:
     said = (
         f"{seen.requests:,} requests at the peak: first token within {seconds(found.ttft_s)} for "
         f"{percentile} ({_off(found.ttft_off)} the formula), a token every "
-        f"{seconds(seen.tpot_mean_s)} ({_off(found.tpot_off)}), {seen.batch_mean:.0f} answers at "
-        "once."
+        f"{seconds(seen.tpot_mean_s)} ({_off(found.tpot_off)}), {at_once(seen.batch_mean)}."
     )
     if found.holds:
         return f"The simulation confirms the plan. {said}"

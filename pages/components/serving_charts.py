@@ -24,28 +24,35 @@ def load(found: LoadCurve) -> None:
     ceiling = min(top, max(here * 3.0, (found.target or 0.0) * 1.3, found.mean[0][1] * 4.0))
     x = vl.axis("x", "Requests a second to one replica", axis={"grid": False, "tickCount": 5},
                 scale={"nice": False, "zero": True})  # fmt: skip
-    y = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": "~s"},
+    y = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": ",~r"},
                 scale={"domain": [0, ceiling], "clamp": True})  # fmt: skip
     at = {"x": x, "y": y}
+    end = found.mean[-1][0]
+    beside = _BESIDE[found.on_mean]
+    if found.point[0] < end / 4:  # no room to its left
+        beside = {**beside, "align": "left", "dx": 10}
     mean = [p for p in found.mean if p[1] <= ceiling]
     slow = [p for p in found.slow if p[1] <= ceiling]
+    clear = found.target is None or abs(slow[-1][1] - found.target) > ceiling / 8
     layers: list[Layer] = [
         vl.line(mean, at),
         vl.line(slow, at, strokeDash=[6, 4], strokeWidth=2),
-        vl.word(*slow[-1], found.slow_name, at, align="right", dx=-8, dy=2),
+        vl.word(*slow[-1], found.slow_name, at, align="right", dx=-8, dy=2 if clear else 18),
         vl.word(*mean[len(mean) // 3], "mean", at, align="left", dy=14),
     ]
     if found.target is not None and found.target <= ceiling:
-        end = found.mean[-1][0]
+        # Its words stand where the lines are far below it.
+        low = found.slow[len(found.slow) // 4][1] < 0.7 * found.target
+        side = {"align": "left", "dx": 6} if low else {"align": "right", "dx": -6}
         layers += [
             vl.line([(0, found.target), (end, found.target)], at, strokeDash=[2, 3],
                     strokeWidth=1, color=vl.ink()),
-            vl.word(0, found.target, f"target {labels.number(found.target)} ms", at, align="left",
-                    dx=6, dy=-7),
+            vl.word(0 if low else end, found.target,
+                    f"target {labels.number(found.target)} ms", at, dy=-7, **side),
         ]  # fmt: skip
     layers += [
         vl.dot([found.point], at, size=130),
-        vl.word(*found.point, "the plan", at, fontWeight="bold", **_BESIDE[found.on_mean]),
+        vl.word(*found.point, "the plan", at, fontWeight="bold", **beside),
     ]
     vl.draw({"height": HEIGHT, "layer": layers}, f"{found.title}. {found.message}", found.y_title)
 

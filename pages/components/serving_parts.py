@@ -35,13 +35,10 @@ def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
 def figures(report: ServingReport, option: ServingOption) -> None:
     """The figures of the plan, each with its range or its second value."""
     usd, seen = option.usd_per_month, option.at_peak
-    spare = option.machines - option.candidate.machines(option.replicas)
     of100 = f"{report.ask.targets.percentile * 100:g} of 100"
-    with st.grid(columns=5, min_column_width=140):
-        _tile("A month", money(usd.likely), f"{labels.number(usd.low)}–{labels.number(usd.high)}",
+    with st.grid(columns=4, min_column_width=160):
+        _tile("A month", money(usd.likely), f"{money(usd.low)} to {money(usd.high)}",
               "The range holds in 8 of 10 cases: capacity and price together")  # fmt: skip
-        _tile("Machines", f"{option.machines:,}", f"{spare:,} of them spare",
-              f"{labels.count(option.replicas, 'replica')} carry the peak")  # fmt: skip
         _tile("First token", words.seconds(seen.ttft_target_s),
               f"99%: {words.seconds(seen.ttft_p99_s)}",
               f"For {of100} requests at the peak of the day; the mean is "
@@ -99,8 +96,9 @@ def _summary(option: ServingOption) -> None:
         },
         border="horizontal",
     )
-    for note in c.capacity.notes:
-        st.caption(plain(note))
+    for note in (*c.capacity.notes, words.doubtful(option)):
+        if note:
+            st.caption(plain(f"{note[0].upper()}{note[1:]}"))
 
 
 def _price(option: ServingOption) -> str:
@@ -137,15 +135,21 @@ def options(report: ServingReport) -> None:
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more that meet the targets"):
             st.table([_row(report, o) for o in found[SHOWN:]], hide_index=True)
-    if report.answer.refused:
-        with st.expander(f"{len(report.answer.refused)} that don't, and why"):
-            st.table(
-                [
-                    {"Machine": plain(r.machine.label), "Why": plain(words.refusal(r, report))}
-                    for r in report.answer.refused
-                ],
-                hide_index=True,
-            )
+
+
+def refused(report: ServingReport) -> None:
+    """The machines that don't meet the targets, each with what it would do at best."""
+    found = report.answer.refused
+    if not found:
+        return
+    with st.expander(f"{labels.count(len(found), 'machine')} that can't serve this, and why"):
+        st.table(
+            [
+                {"Machine": plain(r.machine.label), "Why": plain(words.refusal(r, report))}
+                for r in found
+            ],
+            hide_index=True,
+        )
 
 
 def _told(report: ServingReport, option: ServingOption) -> str:
@@ -155,13 +159,14 @@ def _told(report: ServingReport, option: ServingOption) -> str:
 def _row(report: ServingReport, option: ServingOption) -> dict[str, str]:
     tag, seen = option.candidate.machine.price, option.at_peak
     return {
-        "Machines": plain(words.machines(option.machines, option.candidate.machine.label)),
-        "Replica": plain(_told(report, option)),
+        "Machines": plain(
+            f"{words.machines(option.machines, option.candidate.machine.label)}, "
+            f"{_told(report, option)}"
+        )
+        + f"  \n{labels.aged(tag.freshness, tag.age_days)}",
         "A month": plain(money(option.usd_per_month.likely)),
         "First token": words.seconds(seen.ttft_target_s),
         "Per token": words.seconds(seen.tpot_mean_s),
-        "At once": f"{seen.batch:.0f}",
-        "Price of": labels.aged(tag.freshness, tag.age_days),
     }
 
 
@@ -217,9 +222,8 @@ def _offer(b: Buying, report: ServingReport, wins: bool = True) -> dict[str, str
     o, today = b.offer, report.today
     row = {
         "Offer": plain(f"{o.provider}, {o.model}"),
-        "Million in": plain(money(o.usd_per_million_in)),
-        "Million out": plain(money(o.usd_per_million_out)),
-        "This load a month": plain(money(b.usd_per_month)),
+        "Million in, out": plain(f"{money(o.usd_per_million_in)}, {money(o.usd_per_million_out)}"),
+        "A month": plain(money(b.usd_per_month)),
     }
     if wins:
         row["Hosting wins from"] = plain(words.wins_from(b))
@@ -249,7 +253,7 @@ def zero(report: ServingReport) -> None:
     st.caption(plain(f"{chosen.start.title}: {words.chain(chosen)}."))
     st.caption(
         plain(
-            "Always on costs what the plan says. Rent by the second is taken 1.5 times dearer "
+            f"{words.zero_beside(report)} Rent by the second is taken 1.5 times dearer "
             "than by the hour, on machines of your own not at all. To carry a rise of traffic "
             f"while a replica starts, keep {labels.count(report.warm_spare, 'replica')} warm "
             "beyond the need. Article 003 gives 15 to 45 s for a cold start and allows GPU "

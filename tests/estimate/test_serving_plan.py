@@ -72,13 +72,13 @@ def ask(params_b: float = 8.0, rate: float = 10.0, **more: object) -> ServingAsk
 
 def test_the_curve_passes_through_the_capacity() -> None:
     acc = CATALOGUE.accelerators["h100-sxm-80gb"]
-    for params, tp in ((8.0, 1), (70.0, 4)):
+    for params, tp, pp in ((8.0, 1, 1), (70.0, 4, 1), (405.0, 8, 2)):
         shape = shape_from_size(params)
         capacity = serving_capacity(
             shape, acc, tp, CHAT.input_tokens, CHAT.output_tokens, ttft_target_s=2.0,
-            tpot_target_s=0.1,
+            tpot_target_s=0.1, pp=pp,
         )  # fmt: skip
-        found = curve(gpu_replica(shape, acc, tp, 1, False, 16.0, 2.0), CHAT, 0.95)
+        found = curve(gpu_replica(shape, acc, tp, pp, False, 16.0, 2.0), CHAT, 0.95)
         seen = at_rate(found, float(capacity.requests_per_s))
         assert seen.ttft_target_s == pytest.approx(float(capacity.ttft_s), rel=1e-6)
         assert seen.tpot_mean_s == pytest.approx(float(capacity.tpot_s), rel=1e-6)
@@ -252,7 +252,7 @@ def test_more_requests_never_cost_less(
 
 def test_the_targets_hold_at_the_peak() -> None:
     machines = [gpu("l40s"), gpu("h100-sxm-80gb", 8), gpu("b200-sxm-180gb"), cpu(192, 768)]
-    for params in (1.0, 8.0, 70.0):
+    for params in (1.0, 8.0, 70.0, 405.0):
         for option in plan_serving(ask(params, 25.0), machines).options:
             assert option.at_peak.ttft_target_s <= 2.0
             assert option.at_peak.tpot_mean_s <= 0.1
