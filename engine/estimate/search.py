@@ -37,7 +37,7 @@ from engine.estimate.training_calibration import (
     recalibrate,
     shipped_calibration,
 )
-from engine.estimate.training_hardware import Hardware, HardwareChoice, hardware
+from engine.estimate.training_hardware import CALIBRATED_NIC, Hardware, HardwareChoice, hardware
 from engine.estimate.training_job import By, Job, NothingFits, PlanResult
 
 GIB = 2.0**30
@@ -141,6 +141,8 @@ def _smallest_on(job: Job, k: int, most: int) -> PlanResult | None:
         return None
     for n in counts:
         if least <= n <= most:
+            if n > choice.reach:  # timed as if joined by the slowest network of published steps
+                hws = tuple(replace(h, nic=CALIBRATED_NIC) for h in hws)
             plans, memory, _ = _fitting(job, hws, {n: 0})
             if len(plans):
                 found = _found(job, [(k, hws, plans, memory)], len(plans))
@@ -181,7 +183,7 @@ def search(job: Job) -> Found | NothingFits:
 def fleet_sizes(asked: tuple[int, int], choice: HardwareChoice) -> list[int]:
     """Fleet sizes that are looked at: whole nodes, at most a quarter apart."""
     low, high = asked
-    high = min(high, choice.most_gpus or high)
+    high = int(min(high, choice.most_gpus or high, choice.reach))
     if low >= high:
         return [low] if low == high else []
     node = choice.node
@@ -254,6 +256,8 @@ def _nothing(job: Job, lacks: float) -> NothingFits:
     where = f"{low:,} GPUs" if low == high else f"{low:,} to {high:,} GPUs"
     short = f"the leanest plan lacks {lacks:,.0f} GiB a GPU" if np.isfinite(lacks) else (
         "no way to split it is valid")  # fmt: skip
+    if all(c.reach < low for c in job.choices):
+        short = "without a network between them machines can't work together"
     reason = f"{job.shape.name} does not fit on {where}: {short}."
     if isinstance(smallest, NothingFits):
         return NothingFits(f"{reason} {smallest.reason}.", max(_finite(lacks), 0.0), None)

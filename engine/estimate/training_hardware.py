@@ -83,6 +83,14 @@ class HardwareChoice:
         return self.gpus_per_node or self.accelerator.max_per_node
 
     @property
+    def reach(self) -> float:
+        """Most GPUs that can work together: a fast domain's where nothing joins the machines."""
+        if self.network is not None:
+            return float("inf")
+        kinds = (self.accelerator, *self.also)
+        return max(self.domain_gpus or min(a.scaleup_domain_gpus or 1 for a in kinds), self.node)
+
+    @property
     def name(self) -> str:
         """GPU and network in words."""
         if self.label:

@@ -152,6 +152,25 @@ def test_article_003_a_175b_does_not_fit_where_it_was_timed() -> None:
     assert four.step_s.likely > one.step_s.likely
 
 
+def test_a_7b_on_two_machines_over_tcp_as_it_was_measured() -> None:
+    # JingchaoZhang.github.io, Azure H100: one TCP port of 40 to 50 Gb/s a machine against eight of
+    # 400 Gb/s InfiniBand made the fine-tuning of a 7B on two machines 26 to 28 times slower. Batch
+    # and length are not stated: one short sequence a GPU gives that.
+    tcp = CATALOGUE.networks["eth-100g"].model_copy(
+        update={"nominal_gb_per_s_per_direction_per_link": 45 / 8, "efficiency_of_nominal": 0.75}
+    )
+    seven = llama(32, 4096, 32, 11008, 32, 32000)
+
+    def slower(seq: int) -> float:
+        plan = replace(FSDP, gpus=16, micro_batch=1, global_batch_seqs=16, seq_len=seq)
+        fast = step(seven, on(H100, "ib-ndr400"), plan)
+        slow = step(seven, replace(on(H100), network=tcp, nics_per_node=1), plan)
+        return slow.step_s.likely / fast.step_s.likely
+
+    assert slower(2048) < 28
+    assert slower(1024) > 26
+
+
 def test_contention_on_a_shared_fabric_costs_its_share_of_the_traffic() -> None:
     # 001: 40% of the rate lost to another job: the traffic takes 1 / 0.6, the rest does not.
     plan = replace(FSDP, gpus=64)

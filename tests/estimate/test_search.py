@@ -203,6 +203,24 @@ def test_nothing_fits_names_the_smallest_that_would() -> None:
     assert "16 x" in told.reason
 
 
+def test_without_a_network_one_machine_is_the_limit() -> None:
+    found = search(Job(B8, 1e9, (on(H100),), task="finetune"))
+    assert not isinstance(found, NothingFits)
+    assert found.plans.gpus.max() == 8
+    rack = search(Job(B8, 1e9, (on("gb200"),), task="finetune"))
+    assert not isinstance(rack, NothingFits)
+    assert 64 <= rack.plans.gpus.max() <= 72
+    told = search(Job(B8, 1e9, (on(H100),), task="finetune", gpus=(16, 64)))
+    assert isinstance(told, NothingFits)
+    assert "network" in told.reason
+    # What would hold a 70B is still named, and its time is one that a network would give.
+    told = search(Job(B70, 1e9, (on(H100),), task="finetune"))
+    assert isinstance(told, NothingFits)
+    assert told.smallest is not None
+    assert told.smallest.plan.gpus == 16
+    assert told.smallest.mfu.likely > 0.05
+
+
 def test_nothing_fits_at_all_is_an_answer() -> None:
     huge = llama(2000, 65536, 512, 262144)
     told = smallest_fit(Job(huge, 1e9, (on("t4", "eth-10g"),), seq_len=2**20))
