@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engine.workload.cost_terms import CostTerms
 from engine.workload.reliability_terms import ReliabilityTerms
+from engine.workload.services_terms import ServicesTerms
 from engine.workload.serving_terms import ServingTerms
 from engine.workload.training_terms import TrainingTerms
 
@@ -17,6 +18,7 @@ class Settings(BaseModel):
 
     costs: CostTerms = CostTerms()
     reliability: ReliabilityTerms = ReliabilityTerms()
+    services: ServicesTerms = ServicesTerms()
     serving: ServingTerms = ServingTerms()
     training: TrainingTerms = TrainingTerms()
 

@@ -1,0 +1,281 @@
+"""Which stage of a pipeline runs where: every placement on CPU servers and GPUs, by cost and time.
+
+A run passes through its stages one after the other; each has machines of its own kind while it
+runs, and releases them. Work that a GPU has no program for runs on the processors beside it. What
+one stage hands to the next costs time where it changes hardware, and money where it leaves a
+provider. All 2^n placements are worked out at once, on points and draws alike.
+
+Time of a stage on n units (Amdahl): A + B/n, with A = (1 − p)·h and B = p·h on CPU servers, p·h/s
+on GPUs. Paid are n·(A + B/n + hand-over + start). The cheapest units inside the deadline follow
+from Lagrange's condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+
+Array = NDArray[np.float64]
+Real = float | Array
+MOST_STAGES = 8
+MOST_UNITS = 4096.0
+HOURS_PER_MONTH = 730.0
+BISECTIONS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a run.
+
+    hours : on one reference CPU server [h]
+    fraction : share of them that divides by machines and that a GPU speeds up
+    speedup : of that share on one GPU of the kind looked at; 1 or less: there is no GPU program
+    gb_out : handed on to the next stage [GB a run]
+    standing : units that are kept all month for a service, on (CPU servers, GPUs); its hours are 0
+    """
+
+    name: str
+    hours: float
+    fraction: float
+    speedup: float
+    gb_out: float = 0.0
+    standing: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """Machines of one kind.
+
+    servers : speed of one unit's processors in reference servers
+    step : units that are rented together
+    """
+
+    name: str
+    provider: str
+    usd_per_hour: float
+    servers: float
+    network_gbit: float
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which a run is placed.
+
+    deadline_h : for one run; runs_per_month : one after the other
+    start_h : paid before a machine works; wire_share : of the network's rate
+    egress_usd : price of a month's GB that leave a provider for another
+    """
+
+    deadline_h: float
+    runs_per_month: float
+    start_h: float
+    wire_share: float
+    egress_usd: Callable[[str, float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """All placements: `on_gpu` (P, k); hours and USD a month (P, draws); units (P, draws, k).
+
+    Infinite where the deadline can't be kept. `stage_hours` and `moved_hours` are by stage,
+    `stage_usd` a month; `egress` (P,) is US dollars a month.
+    """
+
+    on_gpu: NDArray[np.bool_]
+    hours: Array
+    usd: Array
+    units: Array
+    stage_hours: Array
+    moved_hours: Array
+    stage_usd: Array
+    egress: Array
+
+
+def all_placements(stages: int) -> NDArray[np.bool_]:
+    """Every way to put the stages on CPU (False) or GPU (True): first all CPU, last all GPU.
+
+    Raises
+    ------
+    InputError : no stage, or more than eight
+    """
+    if not 1 <= stages <= MOST_STAGES:
+        raise InputError(f"{stages} stages", where="stages", right=f"1 to {MOST_STAGES}")
+    numbers = np.arange(2**stages)[:, None]
+    return np.asarray(numbers >> np.arange(stages)[None, :] & 1, dtype=bool)
+
+
+def time_parts(
+    hours: Real, fraction: Real, speedup: Real, servers: Real, on_gpu: NDArray[np.bool_] | bool
+) -> tuple[Array, Array]:
+    """Serial hours A and divisible hours B of a stage on one unit.
+
+    servers : speed of the unit's processors in reference servers; they do the divisible part on
+        CPU servers, and on GPUs where there is no GPU program (a speed-up of 1 or less). The serial
+        part runs on one core, which is as fast everywhere.
+    """
+    h, p, s = (np.asarray(x, dtype=float) for x in (hours, fraction, speedup))
+    accelerated = np.asarray(on_gpu, dtype=bool) & (s > 1.0)
+    rate = np.where(accelerated, s, servers)
+    return np.asarray((1.0 - p) * h), np.asarray(p * h / rate)
+
+
+def place(
+    stages: Sequence[Stage],
+    cpu: Hardware,
+    gpu: Hardware,
+    terms: Terms,
+    *,
+    hours_factor: Array | None = None,
+    speedup_factor: Array | None = None,
+) -> Placed:
+    """Every placement of the stages with its cheapest units inside the deadline.
+
+    hours_factor, speedup_factor : draws of what each stage may be off by, (draws, k)
+
+    Raises
+    ------
+    InputError : no stages, too many, or a deadline that is not above zero
+    """
+    k = len(stages)
+    on_gpu = all_placements(k)
+    if not terms.deadline_h > 0:
+        raise InputError(f"{terms.deadline_h:g} h", where="deadline_h", right="more than 0")
+    at = on_gpu[:, None, :]
+    one = np.ones((1, k))
+    hours = np.array([s.hours for s in stages]) * (one if hours_factor is None else hours_factor)
+    told = np.array([s.speedup for s in stages])
+    speedup = np.where(told > 1.0, told * (one if speedup_factor is None else speedup_factor), 1.0)
+    fraction = np.array([s.fraction for s in stages])
+    servers = np.where(at, gpu.servers, cpu.servers)
+    price = np.where(at, gpu.usd_per_hour, cpu.usd_per_hour)
+    step = np.where(at, gpu.step, cpu.step).astype(float)
+    serial, divisible = time_parts(hours[None], fraction, speedup[None], servers, at)
+    batch = np.array([s.standing is None for s in stages])
+    moved = _moved_hours(stages, on_gpu, cpu, gpu, terms)[:, None, :]
+    runs = max(terms.runs_per_month, 1e-9)
+    limit = min(terms.deadline_h, HOURS_PER_MONTH / runs)
+    paid_serial = serial + moved + terms.start_h
+    room = limit - (serial + moved).sum(axis=2, keepdims=True)
+    units, fits = _units(divisible, paid_serial, price, room, step)
+    took = serial + divisible / units
+    stage_usd = runs * price * units * (paid_serial + divisible / units) * batch
+    standing = np.array([s.standing or (0.0, 0.0) for s in stages])
+    kept = np.ceil(np.where(at, standing[:, 1], standing[:, 0]) / step - 1e-9) * step
+    stage_usd = stage_usd + kept * price * HOURS_PER_MONTH
+    egress = _egress(stages, on_gpu, cpu, gpu, terms)
+    total = (took + moved).sum(axis=2)
+    fits = fits & (total <= limit * (1 + 1e-9))
+    return Placed(
+        on_gpu,
+        np.where(fits, total, np.inf),
+        np.where(fits, stage_usd.sum(axis=2) + egress[:, None], np.inf),
+        np.where(batch, units, kept) * np.ones_like(took),
+        took,
+        np.broadcast_to(moved, took.shape),
+        stage_usd,
+        egress,
+    )
+
+
+def _units(
+    divisible: Array, paid: Array, price: Array, room: Array, step: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Units of each stage at the least cost with Σ B/n within the room; whether it can be kept.
+
+    The derivative of cost, price·paid A, is weighed against that of time, B/n².
+    """
+    weight = np.sqrt(divisible / np.maximum(price * paid, 1e-12))
+    low = np.full(room.shape, -12.0)
+    high = np.full(room.shape, 18.0)
+
+    def whole(log_weight: Array) -> Array:
+        n = np.clip(weight * 10.0**log_weight, 1.0, MOST_UNITS)
+        return np.asarray(np.ceil(n / step - 1e-9) * step)
+
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        enough = (divisible / whole(middle)).sum(axis=2, keepdims=True) <= room
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle)
+    units = whole(high)
+    fits = (divisible / units).sum(axis=2) <= room[..., 0] * (1 + 1e-9)
+    return units, fits
+
+
+def _moved_hours(
+    stages: Sequence[Stage], on_gpu: NDArray[np.bool_], cpu: Hardware, gpu: Hardware, terms: Terms
+) -> Array:
+    """Hours that the hand-over to each stage takes, (P, k); none without a change of hardware."""
+    rate = min(cpu.network_gbit, gpu.network_gbit) * terms.wire_share
+    gb = np.array([0.0, *(s.gb_out for s in stages[:-1])])
+    batch = np.array([s.standing is None for s in stages])
+    changes = np.zeros(on_gpu.shape, dtype=bool)
+    changes[:, 1:] = on_gpu[:, 1:] != on_gpu[:, :-1]
+    return np.asarray(changes * batch * transfer_hours(gb, rate))
+
+
+def transfer_hours(gb: Real, gbit_per_s: Real) -> Real:
+    """Hours to send so many GB: 8 bits a byte over the rate that is reached."""
+    return np.asarray(np.asarray(gb) * 8.0 / np.asarray(gbit_per_s) / 3600.0)
+
+
+def _egress(
+    stages: Sequence[Stage], on_gpu: NDArray[np.bool_], cpu: Hardware, gpu: Hardware, terms: Terms
+) -> Array:
+    """US dollars a month for what leaves a provider; none between machines of one provider."""
+    if cpu.provider == gpu.provider:
+        return np.zeros(len(on_gpu))
+    gb = np.array([s.gb_out for s in stages[:-1]]) * terms.runs_per_month
+    up = (~on_gpu[:, :-1] & on_gpu[:, 1:]) @ gb
+    down = (on_gpu[:, :-1] & ~on_gpu[:, 1:]) @ gb
+    known = {
+        (provider, float(g)): terms.egress_usd(provider, float(g))
+        for provider, amounts in ((cpu.provider, up), (gpu.provider, down))
+        for g in np.unique(amounts)
+    }
+    return np.array(
+        [
+            known[cpu.provider, float(a)] + known[gpu.provider, float(b)]
+            for a, b in zip(up, down, strict=True)
+        ]
+    )
+
+
+# --- a service with a part for each hardware
+
+
+def all_gpu_units(host_load: Real, gpu_load: Real) -> Real:
+    """GPUs of a service that runs whole on GPU machines: the scarcer of processors and GPUs.
+
+    Both work at the same time, so the machines are the larger of the two, not their sum.
+    """
+    return np.asarray(np.maximum(np.ceil(np.maximum(host_load, gpu_load) - 1e-9), 1.0))
+
+
+def split_saving(
+    host_load: Real, gpu_load: Real, cpu_load: Real, usd_gpu: Real, usd_cpu: Real
+) -> Real:
+    """Share saved by moving the processors' part of a service from GPU machines to CPU servers.
+
+    host_load, gpu_load : GPUs whose machines the processors' part and the model keep busy
+    cpu_load : CPU servers that the processors' part keeps busy
+    """
+    whole = np.asarray(all_gpu_units(host_load, gpu_load)) * usd_gpu
+    split = np.maximum(np.ceil(np.asarray(gpu_load) - 1e-9), 1.0) * usd_gpu
+    split = split + np.maximum(np.ceil(np.asarray(cpu_load) - 1e-9), 1.0) * usd_cpu
+    return np.asarray(1.0 - split / whole)
+
+
+def share_for_saving(saving: Real, price_ratio: Real) -> Real:
+    """Share of an all-GPU bill that must be processors' work for a split to save so much.
+
+    Moving a share f that costs q times as much on CPUs saves f·(1 − q), so f = saving/(1 − q);
+    above 1 no split saves that much.
+    """
+    return np.asarray(saving, dtype=float) / (1.0 - np.asarray(price_ratio, dtype=float))

@@ -1,0 +1,149 @@
+"""Placements of pipelines against sums by hand, brute force, and published cases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.estimate import pipelines as p
+
+CPU = p.Hardware("server", "A", 4.0, 1.0, 10.0)
+GPU = p.Hardware("GPU", "B", 3.0, 1 / 6, 10.0)
+
+
+def free(provider: str, gb: float) -> float:
+    return 0.0
+
+
+def terms(deadline_h: float = 1e6, runs: float = 1.0, start_h: float = 0.0) -> p.Terms:
+    return p.Terms(deadline_h, runs, start_h, 1.0, free)
+
+
+def test_every_placement_once() -> None:
+    found = p.all_placements(3)
+    assert found.shape == (8, 3)
+    assert len({tuple(row) for row in found.tolist()}) == 8
+    assert not found[0].any()
+    assert found[-1].all()
+
+
+@pytest.mark.parametrize("stages", [0, 9])
+def test_no_stages_and_too_many_are_refused(stages: int) -> None:
+    with pytest.raises(InputError):
+        p.all_placements(stages)
+
+
+def test_one_stage_by_amdahl() -> None:
+    # 10 h, 90% parallel, 9 times as fast: 1 + 9/9 = 2 h on a GPU at 3 $, 10 h on a server at 4 $.
+    found = p.place([p.Stage("a", 10, 0.9, 9)], CPU, GPU, terms())
+    assert found.hours[:, 0].tolist() == pytest.approx([10, 2])
+    assert found.usd[:, 0].tolist() == pytest.approx([40, 6])
+
+
+def test_work_without_a_gpu_program_runs_on_the_processors_beside_it() -> None:
+    # 6 h of divisible work on a host with a sixth of a server: 36 h of a GPU that stands idle.
+    found = p.place([p.Stage("a", 6, 1.0, 1)], CPU, GPU, terms())
+    assert found.hours[:, 0].tolist() == pytest.approx([6, 36])
+    assert found.usd[:, 0].tolist() == pytest.approx([24, 108])
+
+
+def test_a_hand_over_costs_time_and_money() -> None:
+    # 450 GB at 10 Gbit/s: 360 s. From A to B 450 GB a run, ten runs a month at 0.1 $: 450 $.
+    def egress(provider: str, gb: float) -> float:
+        return gb * 0.1 if provider == "A" else 0.0
+
+    stages = [p.Stage("a", 1, 1.0, 1, 450), p.Stage("b", 1, 1.0, 10)]
+    asked = p.Terms(1e6, 10, 0.0, 1.0, egress)
+    found = p.place(stages, CPU, GPU, asked)
+    row = found.on_gpu.tolist().index([False, True])
+    assert found.moved_hours[row, 0].tolist() == pytest.approx([0, 0.1])
+    assert found.egress[row] == pytest.approx(450)
+    assert found.hours[row, 0] == pytest.approx(1 + 0.1 + 0.1)
+    # 10 · (1 h · 4 $ + (0.1 + 0.1) h · 3 $) + 450 $
+    assert found.usd[row, 0] == pytest.approx(496)
+    same = p.place(stages, CPU, p.Hardware("GPU", "A", 3.0, 1 / 6, 10.0), asked)
+    assert same.egress.tolist() == [0, 0, 0, 0]
+
+
+def test_the_deadline_takes_more_machines_and_never_fewer() -> None:
+    # 10 h, all parallel, on CPU servers within 2.5 h: four of them, at the same cost.
+    found = p.place([p.Stage("a", 10, 1.0, 1)], CPU, GPU, terms(2.5))
+    assert found.units[0, 0, 0] == 4
+    assert found.hours[0, 0] == pytest.approx(2.5)
+    assert found.usd[0, 0] == pytest.approx(40)
+
+
+def test_a_serial_part_beyond_the_deadline_can_not_be_kept() -> None:
+    found = p.place([p.Stage("a", 10, 0.5, 1)], CPU, GPU, terms(4))
+    assert found.hours[0, 0] == math.inf
+    assert found.usd[0, 0] == math.inf
+
+
+def test_a_month_holds_the_runs() -> None:
+    # 100 runs of 10 h in 730 h: 7.3 h a run at most, so two servers.
+    found = p.place([p.Stage("a", 10, 1.0, 1)], CPU, GPU, terms(1e6, 100))
+    assert found.units[0, 0, 0] == 2
+
+
+@pytest.mark.parametrize("deadline", [6.0, 9.0, 14.0])
+def test_units_are_near_the_best_of_all_whole_numbers(deadline: float) -> None:
+    # Brute force over units of two stages; the rounded optimum may cost a machine too many.
+    stages = [p.Stage("a", 12, 0.9, 1), p.Stage("b", 20, 0.95, 1)]
+    found = p.place(stages, CPU, GPU, terms(deadline, start_h=0.1))
+    best = math.inf
+    for n, m in itertools.product(range(1, 40), repeat=2):
+        hours = 1.2 + 10.8 / n + 1.0 + 19.0 / m
+        if hours <= deadline:
+            usd = 4 * (n * (1.2 + 0.1) + 10.8 + m * (1.0 + 0.1) + 19.0)
+            best = min(best, usd)
+    assert best <= found.usd[0, 0] <= best * 1.05
+
+
+def test_a_service_is_kept_all_month_in_whole_units() -> None:
+    kept = p.Stage("serve", 0, 1, 1, standing=(2.2, 0.3))
+    found = p.place([kept], CPU, GPU, terms())
+    assert found.usd[:, 0].tolist() == pytest.approx([3 * 4 * 730, 3 * 730])
+
+
+def test_draws_are_what_single_values_are() -> None:
+    stages = [p.Stage("a", 10, 0.9, 9, 10), p.Stage("b", 5, 0.8, 1)]
+    one = p.place(stages, CPU, GPU, terms(8))
+    many = p.place(
+        stages, CPU, GPU, terms(8), hours_factor=np.ones((4, 2)), speedup_factor=np.ones((4, 2))
+    )
+    assert np.allclose(many.usd, one.usd, equal_nan=True)
+    double = p.place(stages, CPU, GPU, terms(), hours_factor=np.full((1, 2), 2.0))
+    assert np.allclose(double.hours[0], 30)
+
+
+# --- published cases
+
+
+def test_structure_prediction_belongs_on_both() -> None:
+    # One structure (user case 53): 593 s of search for which there is no GPU program on 8 vCPUs,
+    # then 92 s on an A100. 593 s · 8/96 = 49.4 s on a server. Inference is taken for 20 times.
+    search = p.Stage("search", 593 * 8 / 96 / 3600, 1.0, 1, 0.1)
+    model = p.Stage("inference", 92 * 20 / 3600, 1.0, 20)
+    cpu, gpu = p.Hardware("server", "A", 4.8, 1, 25), p.Hardware("A100", "A", 2.0, 8 / 96, 25)
+    found = p.place([search, model], cpu, gpu, terms(runs=1000))
+    split, whole = found.on_gpu.tolist().index([False, True]), 3
+    assert int(found.usd[:, 0].argmin()) == split
+    # all-GPU: (593 + 92) s · 2 $/h = 0.381 $; split: 49.4 s · 4.8 + 92 s · 2 = 0.117 $
+    assert found.usd[whole, 0] / 1000 == pytest.approx(0.3806, rel=1e-3)
+    assert found.usd[split, 0] / 1000 == pytest.approx(0.1170, rel=5e-3)
+
+
+def test_sixty_percent_saved_needs_an_idle_gpu_fleet() -> None:
+    # The article's hybrid saves 60% against all-GPU. Moving a share f that costs q as much on CPUs
+    # saves f(1 − q): with q = 0.29 (0.045 $ a vCPU-hour beside 0.156 $ on an H100's host) f is 85%.
+    assert float(p.share_for_saving(0.6, 0.29)) == pytest.approx(0.845, rel=1e-3)
+    assert float(p.share_for_saving(0.6, 0.5)) > 1
+    # Ten GPU machines for their processors, one of them for its GPU, at 2.5 $; two servers at
+    # 4.32 $: 1 − (2.5 + 8.64)/25 = 55%.
+    assert float(p.split_saving(10, 0.9, 1.8, 2.5, 4.32)) == pytest.approx(0.5544)
+    # A model that needs the GPUs anyway saves nothing: the processors beside them are paid already.
+    assert float(p.split_saving(10, 10, 1.8, 2.5, 4.32)) < 0
