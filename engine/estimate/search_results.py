@@ -118,10 +118,11 @@ class Found:
 
     @cached_property
     def within_budget(self) -> NDArray[np.bool_]:
-        """Rows that cost no more than the budget, as likely as not; all without one."""
+        """Rows that cost no more than the budget, as likely as not, or have no price; all without
+        a budget."""
         if self.job.budget_usd is None:
             return np.ones(len(self), dtype=bool)
-        return np.asarray(self.usd <= self.job.budget_usd)
+        return np.asarray((self.usd <= self.job.budget_usd) | np.isinf(self.usd))
 
 
 def parts_of(found: Found, i: int) -> dict[str, float]:
@@ -197,7 +198,8 @@ def result_of(found: Found, i: int, first: int | None = None) -> PlanResult:
         steps=budget.steps, goodput=useful, experiments=budget.experiments,
         ideal_gpu_hours=budget.ideal_gpu_hours, days=budget.run_hours.scaled(1 / 24, "days"),
         gpu_hours=budget.gpu_hours, usd=usd, chance=chance,
-        within_budget=None if job.budget_usd is None else bool(found.within_budget[i]),
+        within_budget=None if job.budget_usd is None or usd is None
+        else bool(found.within_budget[i]),
         calibrated=hw.calibrated and (gpus <= hw.node or hw.calibrated_network),
         parts=dict(sorted(((PARTS[k], v / total) for k, v in parts.items()),
                           key=lambda kv: -kv[1])),

@@ -114,9 +114,11 @@ def test_hardware_without_published_steps_is_said() -> None:
 
 
 def test_without_a_price_hours_rank() -> None:
-    told = plan_training(Job(B8, 1e11, (on(H100, "roce-400g", None),), gpus=(8, 64)), "cost")
+    job = Job(B8, 1e11, (on(H100, "roce-400g", None),), gpus=(8, 64), budget_usd=1e4)
+    told = plan_training(job, "cost")
     assert told.best is not None
     assert told.best.usd is None
+    assert told.best.within_budget is None
     assert any("GPU hours" in w for w in told.warnings)
 
 
