@@ -16,9 +16,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    architecture: ServicesTerms = ServicesTerms()
     costs: CostTerms = CostTerms()
     reliability: ReliabilityTerms = ReliabilityTerms()
-    services: ServicesTerms = ServicesTerms()
     serving: ServingTerms = ServingTerms()
     training: TrainingTerms = TrainingTerms()
 
