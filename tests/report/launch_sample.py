@@ -105,6 +105,10 @@ CASES: dict[str, tuple[TrainingPlan, LaunchAsk]] = {
              stack="megatron"),
         ask(model="org/base-70b", shape=shape_from_config(LLAMA_70B), gpu="b200-sxm-180gb"),
     ),
+    "amd megatron": (
+        plan(tp=8, zero_stage=1, precision="fp8", stack="megatron"),
+        ask(gpu="mi300x", tokenizer="org/t"),
+    ),
     "sharded 8-bit": (
         plan(precision="fp8", stack="megatron"), ask(gpu="b200-sxm-180gb", tokenizer="org/t"),
     ),

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 from engine.errors import InputError
 from engine.estimate.shape import ModelShape
@@ -20,35 +20,6 @@ _QUEUE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _REGION = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 LARGEST_CONFIG = 1_000_000
-
-
-class FoundPlan(Protocol):
-    """What a search over plans tells of each: seconds and GiB."""
-
-    @property
-    def step_s(self) -> float:
-        """Seconds of a step."""
-        ...
-
-    @property
-    def step_interval_s(self) -> tuple[float, float]:
-        """Its 80% interval."""
-        ...
-
-    @property
-    def memory_gib(self) -> float:
-        """Peak of the fullest GPU."""
-        ...
-
-    @property
-    def usable_gib(self) -> float:
-        """What of the card may be used."""
-        ...
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether published steps on this hardware stand behind the time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +44,6 @@ class Forecast:
             raise InputError("is not positive", where="forecast", right="seconds and GiB above 0")
         if not self.step_low_s <= self.step_s <= self.step_high_s:
             raise InputError("is not in order", where="forecast", right="low, likely, high")
-
-    @classmethod
-    def of(cls, result: FoundPlan, items: Mapping[str, float] | None = None) -> Forecast:
-        """The forecast of a plan that the search found."""
-        low, high = result.step_interval_s
-        return cls(
-            result.step_s, low, high, result.memory_gib, result.usable_gib, items or {},
-            result.calibrated,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

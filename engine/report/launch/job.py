@@ -9,6 +9,7 @@ from typing import Any, Literal
 from engine.errors import InputError
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.shape import ModelShape
+from engine.report.launch.adapt import runnable
 from engine.report.launch.ask import LaunchAsk
 from engine.report.launch.tables import Gpu, gpu_of, setting, whole
 
@@ -27,6 +28,7 @@ class Job:
     trainer : whose code runs the plan, and why in `because`
     accumulation : micro-batches of a step on each data-parallel rank
     global_batch : sequences of a step as they come out, micro-batch x accumulation x ranks
+    plan, notes : as the trainer runs it, and what differs from the plan that was asked for
     shape : the ask's, its widths rounded where they came from a size alone
     shard : ranks that share one copy of the sharded states
     model : what the training script loads: an id, a folder, or the kit's own configuration
@@ -35,6 +37,7 @@ class Job:
     plan: TrainingPlan
     ask: LaunchAsk
     shape: ModelShape
+    notes: tuple[str, ...]
     gpu: Gpu
     trainer: Trainer
     because: str
@@ -87,8 +90,10 @@ def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:
             where="nodes", right="nodes x GPUs a node = the plan's GPUs",
         )  # fmt: skip
     gpu = gpu_of(ask.gpu)
+    plan, notes = runnable(plan, ask, gpu)
     trainer, because = choose_trainer(plan)
-    shape = ask.shape if ask.model or ask.config.strip() else rounded(ask.shape)
+    known = ask.shape.exact or bool(ask.config.strip())
+    shape = ask.shape if known else rounded(ask.shape)
     _refuse(plan, ask, shape, gpu, trainer)
     batch = plan.micro_batch * plan.micro_batches * plan.dp
     params_b = ask.shape.total_params / 1e9
@@ -97,7 +102,7 @@ def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:
     shard = 1 if plan.zero_stage == 0 else plan.shard_ranks
     model, config = _model(plan, ask, shape, trainer)
     return Job(
-        plan=plan, ask=ask, shape=shape, gpu=gpu, trainer=trainer, because=because,
+        plan=plan, ask=ask, shape=shape, notes=notes, gpu=gpu, trainer=trainer, because=because,
         accumulation=plan.micro_batches, global_batch=batch, shard=shard, total_steps=steps,
         warmup_steps=max(min(whole("warmup_steps"), round(setting("warmup_share") * steps)), 1),
         learning_rate=rate, model=model, model_config=config,
@@ -140,9 +145,12 @@ def _refuse(
 ) -> None:
     """Say what no trainer of the kit can do, and what would be right."""
     adapters = plan.task in ("lora", "qlora")
+    if adapters and plan.precision in ("fp8", "fp4"):
+        raise InputError(f"adapters are not trained in {plan.precision}", where="precision",
+                         right="bf16")  # fmt: skip
     if adapters and trainer != "fsdp2":
-        raise InputError("adapters can't be trained this way", where="task",
-                         right="a plan in bf16 that is data parallel alone")  # fmt: skip
+        raise InputError("adapters are trained data parallel alone", where="task",
+                         right="a plan without tensor, pipeline or expert parallelism")  # fmt: skip
     if plan.task == "qlora" and plan.zero_stage and plan.shard_ranks > 1:
         raise InputError("4-bit weights can't be sharded over GPUs", where="zero_stage",
                          right="0, a whole model on each GPU; or LoRA in bf16")  # fmt: skip
@@ -175,11 +183,9 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
                          right="twice it divides the sequence")  # fmt: skip
     if plan.optimizer == "adam8bit":
         raise InputError("Megatron-LM has no 8-bit Adam", where="optimizer", right="adam")
-    if not gpu.nvidia:
-        raise InputError("the kit's Megatron-LM settings are for NVIDIA", where="gpu",
-                         right="a plan that is data parallel alone, in bf16")  # fmt: skip
-    if plan.precision == "fp8" and not gpu.fp8_recipe:
-        raise InputError(f"{gpu.sku} has no 8-bit arithmetic", where="precision", right="bf16")
+    if plan.task != "pretrain" and not (shape.exact or ask.config.strip()):
+        raise InputError("only its size is known, so its layers can't be written for Megatron-LM",
+                         where="config", right="the model's config.json")  # fmt: skip
     if plan.precision == "fp4" and gpu.fp8_recipe != "mxfp8":
         raise InputError(f"{gpu.sku} has no 4-bit arithmetic", where="precision", right="bf16")
     if shape.kind != "decoder" or shape.state_layers or shape.attention == "none":
@@ -191,6 +197,9 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
         if width % plan.tp:
             raise InputError(f"{plan.tp} does not divide {width} {what}", where="tp",
                              right="a divisor")  # fmt: skip
+    if shape.kv_heads % plan.tp and plan.tp % shape.kv_heads:
+        raise InputError(f"{plan.tp} and {shape.kv_heads} heads of keys don't divide", where="tp",
+                         right="a divisor or a multiple")  # fmt: skip
     if shape.experts % plan.ep:
         raise InputError(f"{plan.ep} does not divide {shape.experts} experts", where="ep",
                          right="a divisor")  # fmt: skip
@@ -198,14 +207,14 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
     if plan.pp * plan.vp > shape.layers + 2:
         raise InputError(f"{shape.layers} layers don't fill {plan.pp * plan.vp} stages", where="pp",
                          right="no more stages than layers")  # fmt: skip
-    if plan.vp > 1 and plan.micro_batches % plan.pp:
+    if plan.vp > 1 and plan.micro_batches < plan.pp:
         raise InputError(
             f"{plan.micro_batches} micro-batches can't be interleaved over {plan.pp} stages",
-            where="vp", right="a multiple of the stages, or no interleaving",
+            where="vp", right="as many as stages, or no interleaving",
         )  # fmt: skip
-    if plan.zero_stage >= 2 and plan.pp > 1:
-        raise InputError(f"stage {plan.zero_stage} is not run with pipeline stages",
-                         where="zero_stage", right="0 or 1, or no pipeline")  # fmt: skip
+    if plan.zero_stage == 3 and plan.pp > 1:
+        raise InputError("stage 3 is not run with pipeline stages", where="zero_stage",
+                         right="0 to 2, or no pipeline")  # fmt: skip
 
 
 # --- the model's configuration
@@ -224,7 +233,7 @@ def _model(
 
 
 def config_of_shape(shape: ModelShape, seq_len: int) -> dict[str, Any]:
-    """A `config.json` for a shape that was made from a size alone: Llama's, or Qwen3's experts.
+    """A `config.json` for a shape that was made from a size alone: Llama's, or Qwen's experts.
 
     Raises
     ------
@@ -234,7 +243,7 @@ def config_of_shape(shape: ModelShape, seq_len: int) -> dict[str, Any]:
         shape.kind == "decoder" and shape.gated_mlp and not shape.state_layers
         and shape.attention in ("mha", "gqa", "mqa") and not shape.window_layers
     )  # fmt: skip
-    if not plain or (shape.is_moe and (shape.shared_experts or shape.dense_layers)):
+    if not plain:
         raise InputError("can't be written from its widths alone", where="config",
                          right="the model's config.json or its id")  # fmt: skip
     common: dict[str, Any] = {
@@ -246,9 +255,14 @@ def config_of_shape(shape: ModelShape, seq_len: int) -> dict[str, Any]:
     }  # fmt: skip
     if not shape.is_moe:
         return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], **common}
+    width = shape.expert_ffn or shape.ffn
+    kind, name = "qwen3_moe", "Qwen3MoeForCausalLM"
+    if shape.shared_experts:
+        kind, name = "qwen2_moe", "Qwen2MoeForCausalLM"
+        common["shared_expert_intermediate_size"] = shape.shared_experts * width
     return {
-        "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], **common,
+        "model_type": kind, "architectures": [name], **common,
         "num_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token,
-        "moe_intermediate_size": shape.expert_ffn or shape.ffn, "decoder_sparse_step": 1,
-        "mlp_only_layers": [], "norm_topk_prob": True,
+        "moe_intermediate_size": width, "decoder_sparse_step": 1,
+        "mlp_only_layers": list(range(shape.dense_layers)), "norm_topk_prob": True,
     }  # fmt: skip

@@ -14,6 +14,8 @@ from engine.report.launch.quote import shell
 from engine.report.launch.tables import setting, whole
 
 RELEASE = "core_v0.16.1"  # of Megatron-LM, whose arguments these are
+SOURCE = "https://github.com/NVIDIA/Megatron-LM.git"
+SOURCE_AMD = "https://github.com/ROCm/Megatron-LM.git"  # AMD's, of the same arguments
 Pairs = list[tuple[str, str | None]]
 _SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
 
@@ -89,8 +91,11 @@ def _stages(job: Job) -> Pairs:
     if plan.pp == 1:
         return []
     chunks = plan.pp * plan.vp
+    groups = _groups(plan.micro_batches, plan.pp) if plan.vp > 1 else []
     if layers % chunks == 0:
-        return [("num-virtual-stages-per-pipeline-rank", str(plan.vp))] if plan.vp > 1 else []
+        if plan.vp == 1:
+            return []
+        return [("num-virtual-stages-per-pipeline-rank", str(plan.vp)), *groups]
     most = -(-layers // chunks)
     fewer = most * chunks - layers
     # The ends also hold the embedding and the loss, so they are the first to get a layer less.
@@ -99,7 +104,18 @@ def _stages(job: Job) -> Pairs:
     parts = ["t" * (most - (i in short)) for i in range(chunks)]
     parts[0] = "E" + parts[0]
     parts[-1] += "L"
-    return [("pipeline-model-parallel-layout", "|".join(parts))]
+    return [("pipeline-model-parallel-layout", "|".join(parts)), *groups]
+
+
+def _groups(micro_batches: int, stages: int) -> Pairs:
+    """Micro-batches that a chunk runs at a time: the fewest that leave no last group too small."""
+    size = next(
+        g for g in range(stages, micro_batches + 1)
+        if micro_batches % g == 0 or micro_batches % g >= stages
+    )  # fmt: skip
+    if size == stages:
+        return []
+    return [("microbatch-group-size-per-virtual-pipeline-stage", str(size))]
 
 
 def _network(job: Job) -> Pairs:

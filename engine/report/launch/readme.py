@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.report.launch import megatron
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
-from engine.report.launch.quote import markdown
-from engine.report.launch.tables import setting, whole
+from engine.report.launch.quote import markdown, one_line
+from engine.report.launch.tables import cloud_of, setting, whole
 
 STACKS = {
     "fsdp2": "PyTorch's FSDP2",
@@ -252,9 +252,10 @@ def _open(job: Job, files: list[str]) -> str:
     if job.ask.learning_rate is not None:
         lines = ["- The learning rate is yours; the rest of the schedule is a published one."]
     if job.trainer == "megatron":
-        lines.append(
-            "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
-        )
+        if job.gpu.nvidia:
+            lines.append(
+                "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
+            )
         lines += [f"- {note}" for note in megatron.notes(job)]
     if job.trainer == "deepspeed" and job.plan.cpu_offload:
         lines.append(
@@ -263,17 +264,25 @@ def _open(job: Job, files: list[str]) -> str:
     if job.plan.task == "finetune" and job.trainer == "fsdp2":
         lines.append("- The first node reads all weights into its memory once, and hands them on.")
     if "skypilot.yaml" not in files:
-        lines.append("- SkyPilot knows no such GPU or provider, so there is no task for it.")
-    elif not is_bucket(job.ask.checkpoint_dir):
+        lines.append("- SkyPilot has no name for this GPU, so there is no task for it.")
+    elif job.ask.cloud and cloud_of(job.ask.cloud) is None:
+        lines.append(
+            f"- SkyPilot does not know {markdown(one_line(job.ask.cloud))}: its task takes the "
+            "cheapest place that it is set up for, at another price."
+        )
+    if "skypilot.yaml" in files and not is_bucket(job.ask.checkpoint_dir):
         lines.append(
             "- SkyPilot makes a bucket for checkpoints named after the run. Such names are shared "
             "by all customers: choose another in skypilot.yaml if it is taken."
         )
     if not job.gpu.nvidia:
-        lines.append("- Install the ROCm build of PyTorch in place of the usual one.")
+        lines.append(
+            "- The machine's image brings PyTorch for ROCm; setup.sh installs the rest beside it."
+        )
     if job.gpu.fabric_packages and not job.ask.cloud:
         lines.append(
             "- The switches need packages from NVIDIA's own repository: set nvidia_keyring in "
             "node_setup.yml."
         )
+    lines = [f"- {note}" for note in job.notes] + lines
     return "## What is taken for granted\n\n" + "\n".join(lines) + "\n"

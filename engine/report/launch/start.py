@@ -179,7 +179,10 @@ exec python export_model.py train.json "$output"
 
 def requirements(job: Job) -> str:
     """The Python packages of a run, with the oldest release that will do."""
-    found = ["torch>=2.8", "numpy>=2"]
+    # AMD's build of PyTorch comes with the image; another would take its place.
+    found = ["torch>=2.8", "numpy>=2"] if job.gpu.nvidia else ["numpy"]
+    if job.trainer == "megatron" and not job.gpu.nvidia:
+        return "\n".join([*found, "transformers>=5"]) + "\n"
     if job.trainer == "megatron":
         return "\n".join([*found, CORE, "transformers>=5", "ninja"]) + "\n"
     found.append("transformers>=5")
@@ -197,12 +200,23 @@ def requirements(job: Job) -> str:
 def setup(job: Job) -> str:
     """Makes the Python environment; once on a shared folder, or on every node."""
     more = ""
+    venv = "" if job.gpu.nvidia else "--system-site-packages "
     if job.trainer == "megatron":
+        more = f"""
+if ! python -c 'import transformer_engine' 2>/dev/null; then
+  echo "use AMD's image for Megatron-LM: it brings Transformer Engine for ROCm" >&2
+  exit 1
+fi
+if [[ ! -d Megatron-LM ]]; then
+  git clone --depth 1 {megatron.SOURCE_AMD}
+fi
+"""
+    if job.trainer == "megatron" and job.gpu.nvidia:
         more = f"""
 # Compiled here for the GPU: needs the CUDA toolkit of the same major version as PyTorch's.
 pip install --no-build-isolation 'transformer_engine[pytorch]'
 if [[ ! -d Megatron-LM ]]; then
-  git clone --depth 1 --branch {megatron.RELEASE} https://github.com/NVIDIA/Megatron-LM.git
+  git clone --depth 1 --branch {megatron.RELEASE} {megatron.SOURCE}
 fi
 """
     return f"""#!/usr/bin/env bash
@@ -210,7 +224,7 @@ fi
 set -euo pipefail
 cd "$(dirname "${{BASH_SOURCE[0]}}")"
 if [[ ! -x venv/bin/python ]]; then
-  python3 -m venv venv
+  python3 -m venv {venv}venv
 fi
 # shellcheck source=/dev/null
 . venv/bin/activate
@@ -289,14 +303,14 @@ exit $((status == 0 ? 1 : status))
 
 
 def skypilot(job: Job) -> str | None:
-    """SkyPilot's task; None where it knows neither the GPU nor the provider."""
+    """SkyPilot's task; None where it has no name for the GPU."""
     ask = job.ask
-    cloud = cloud_of(ask.cloud) if ask.cloud else ("", "")
-    if not job.gpu.skypilot or cloud is None:
+    if not job.gpu.skypilot:
         return None
-    name, tier = cloud
+    name, tier = cloud_of(ask.cloud) or ("", "")
     resources: dict[str, Any] = {"accelerators": f"{job.gpu.skypilot}:{ask.gpus_per_node}"}
     if name:
+        # Without it SkyPilot takes the cheapest place that it is set up for, and asks before.
         resources["infra"] = f"{name}/{ask.region}" if ask.region else name
     if ask.spot:
         resources["use_spot"] = True

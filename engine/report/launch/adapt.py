@@ -1,0 +1,55 @@
+"""A plan as the trainers of the kit can run it, and in words what is not as the plan has it.
+
+The estimates may describe what no trainer does (gradients split over ranks between pipeline
+stages). Where the nearest thing that runs also fits the memory it is taken, and it is said; where
+not, the kit refuses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.errors import InputError
+from engine.estimate.memory import plan_memory
+from engine.estimate.plan import TrainingPlan
+from engine.report.launch.ask import LaunchAsk
+from engine.report.launch.tables import Gpu
+
+
+def runnable(plan: TrainingPlan, ask: LaunchAsk, gpu: Gpu) -> tuple[TrainingPlan, tuple[str, ...]]:
+    """The plan that is written into the files, and what differs from the one asked for.
+
+    Raises
+    ------
+    InputError : when the nearest plan that runs does not fit the GPU
+    """
+    notes: list[str] = []
+    if plan.precision in ("fp8", "fp4") and not gpu.fp8_recipe:
+        notes.append(
+            f"{gpu.sku} has no arithmetic for {plan.precision}: the run computes in bf16, which "
+            "is also what the forecast counts with."
+        )
+        plan = replace(plan, precision="bf16")
+    if plan.pp == 1 and plan.vp > 1:
+        plan = replace(plan, vp=1)  # there is nothing to interleave
+    if plan.task == "qlora" and plan.zero_stage in (1, 2):
+        plan = replace(plan, zero_stage=0)  # the adapters' few states are whole on each GPU
+    if plan.zero_stage == 2 and plan.pp > 1:
+        plan = _without_split_gradients(plan, ask)
+        notes.append(
+            "Between pipeline stages gradients can't be split over the data-parallel ranks: only "
+            "the optimizer's states are (stage 1), which needs a little more memory and fits."
+        )
+    return plan, tuple(notes)
+
+
+def _without_split_gradients(plan: TrainingPlan, ask: LaunchAsk) -> TrainingPlan:
+    whole = replace(plan, zero_stage=1)
+    need = float(plan_memory(ask.shape, whole).total[0])
+    if need > ask.forecast.usable_gib:
+        raise InputError(
+            "gradients can't be split over ranks between pipeline stages, and whole they need "
+            f"{need:.0f} of {ask.forecast.usable_gib:.0f} GiB", where="zero_stage",
+            right="a plan with full recomputation or more stages",
+        )  # fmt: skip
+    return whole
