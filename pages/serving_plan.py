@@ -7,6 +7,7 @@ import streamlit as st
 from engine.errors import ClusterFitError
 from engine.explain import serving_pictures as pictures
 from engine.explain import serving_words as words
+from engine.explain.serving import COMMITTED
 from engine.workload.answers import Kind, ModelClass
 from pages.components import labels, serving_charts, serving_inputs, serving_parts, shell
 from pages.components.serving_report import report_of
@@ -55,6 +56,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
         st.subheader(labels.plain(words.headline(report)), anchor=False)
         if option is not None and report.answer.state == "plan":
             st.markdown(labels.plain(words.what_runs(report, option)))
+            st.caption(labels.plain(serving_parts.price(option)))
             if doubt := words.doubtful(option):
                 st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
@@ -73,7 +75,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
         serving_parts.simulation(report)
         hours, front = st.columns(2, gap="large")
         with hours:
-            day = pictures.day_picture(option)
+            day = pictures.day_picture(option, shell.terms("serving").pay in COMMITTED)
             st.subheader(labels.plain(day.title), anchor=False)
             serving_charts.day(day)
             st.caption(labels.plain(day.message))

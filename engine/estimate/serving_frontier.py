@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from engine.errors import InputError
 from engine.estimate.named import named
-from engine.estimate.queueing import Array, wait_percentile
+from engine.estimate.queueing import wait_percentile
 from engine.estimate.serving import (
     cache_bytes,
     decode_seconds,
@@ -25,11 +25,11 @@ from engine.estimate.serving import (
 )
 from engine.estimate.serving_layouts import Candidate
 from engine.estimate.serving_plan import (
-    DAYS_PER_MONTH,
     HOURS_PER_MONTH,
     PARAMETERS,
     ServingAsk,
     ServingOption,
+    fleet_usd,
 )
 from engine.estimate.serving_points import LOADS, At, at_rate, curve, room, simulate
 from engine.estimate.simulate_serving import Simulated
@@ -50,25 +50,6 @@ class FrontierPoint:
     ttft_s: float
     usd_per_month: float
     machines: int
-
-
-def fleet_usd(candidate: Candidate, ask: ServingAsk, carried: Array, rates: Array) -> Array:
-    """Monthly dollars where one replica carries `carried` and the day's mean rate is `rates`.
-
-    Arrays that broadcast; the shape of the day, the spare machines and the scaling are the ask's.
-    """
-    machine = candidate.machine
-    each = machine.per_machine * machine.usd_per_unit_hour.likely
-    mean = ask.traffic.mean
-    shape = np.array([r / mean if mean > 0 else 1.0 for r in ask.traffic.hourly])
-    if ask.scaling == "always_on":
-        shape = shape.max(keepdims=True)
-    at_hour = np.asarray(rates)[..., None] * shape * ask.traffic.burst
-    replicas = np.ceil(at_hour / np.asarray(carried)[..., None] - 1e-9)
-    kept = np.ceil(replicas / candidate.replicas_per_machine) + ask.spare
-    machines = np.where(replicas > 0, kept * candidate.machines_per_replica, 0.0)
-    hours = HOURS_PER_MONTH if ask.scaling == "always_on" else DAYS_PER_MONTH
-    return np.asarray(machines.sum(axis=-1) * each * hours)
 
 
 def frontier(candidates: Sequence[Candidate], ask: ServingAsk) -> tuple[FrontierPoint, ...]:

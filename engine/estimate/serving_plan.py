@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.named import named
-from engine.estimate.queueing import check, plan_replicas
+from engine.estimate.queueing import Array, check, plan_replicas
 from engine.estimate.serving_layouts import Candidate, Machine, Precision, candidates
 from engine.estimate.serving_points import (
     At,
@@ -175,18 +177,14 @@ def plan_serving(ask: ServingAsk, machines: Sequence[Machine]) -> ServingAnswer:
             refused.append(_refusal(machine, tried, ask))
     if not found:
         return _none(ask, machines, tuple(refused))
-    options: dict[str, ServingOption] = {}
+    options: list[ServingOption] = []
     too_many = 0.0
-    for c in found:
+    for c in _cheapest_layouts(found, ask):
         try:
-            option = size(c, ask)
+            options.append(size(c, ask))
         except InputError:  # more replicas than plan_replicas counts
             too_many = max(too_many, ask.traffic.peak / float(c.capacity.requests_per_s))
-            continue
-        known = options.get(c.machine.id)
-        if known is None or _order(option) < _order(known):
-            options[c.machine.id] = option
-    ordered = tuple(sorted(options.values(), key=_order))
+    ordered = tuple(sorted(options, key=_order))
     if not ordered:
         return ServingAnswer(
             ask, "too_many",
@@ -242,15 +240,41 @@ def fleet(candidate: Candidate, ask: ServingAsk, requests_per_s: float) -> tuple
     The spare machines run whenever anything does. Where replicas share a machine they fail with
     it, so it is machines that are kept spare.
     """
-    machine, hours = candidate.machine, []
+    machine, rates = candidate.machine, ask.traffic.hourly
+    # One call judges the numbers and counts what the busiest hour takes.
+    plan_replicas(ask.traffic.peak, requests_per_s, spare=0)
+    needed, kept = _kept(candidate, ask, np.array(requests_per_s), np.array(rates))
     each = machine.per_machine * machine.usd_per_unit_hour.likely
-    for h, rate in enumerate(ask.traffic.hourly):
-        needed = plan_replicas(rate * ask.traffic.burst, requests_per_s, spare=0).needed
-        kept = candidate.machines(needed)
-        if kept:
-            kept += ask.spare * candidate.machines_per_replica
-        hours.append(Hour(h, rate, needed, kept, kept * each))
-    return tuple(hours)
+    return tuple(
+        Hour(h, rate, int(r), int(m), float(m) * each)
+        for h, (rate, r, m) in enumerate(zip(rates, needed, kept, strict=True))
+    )
+
+
+def _kept(
+    candidate: Candidate, ask: ServingAsk, requests_per_s: Array, rates: Array
+) -> tuple[Array, Array]:
+    """Replicas needed and machines kept at rates of an hour, bursts and spare ones included."""
+    replicas = np.ceil(rates * ask.traffic.burst / requests_per_s - 1e-9)
+    shared = np.ceil(replicas / candidate.replicas_per_machine) + ask.spare
+    return replicas, np.where(replicas > 0, shared * candidate.machines_per_replica, 0.0)
+
+
+def fleet_usd(candidate: Candidate, ask: ServingAsk, carried: Array, rates: Array) -> Array:
+    """Monthly dollars where one replica carries `carried` and the day's mean rate is `rates`.
+
+    Arrays that broadcast; the shape of the day, the spare machines and the scaling are the ask's.
+    """
+    machine = candidate.machine
+    each = machine.per_machine * machine.usd_per_unit_hour.likely
+    mean = ask.traffic.mean
+    shape = np.array([r / mean if mean > 0 else 1.0 for r in ask.traffic.hourly])
+    if ask.scaling == "always_on":
+        shape = shape.max(keepdims=True)
+    at_hour = np.asarray(rates)[..., None] * shape
+    _, machines = _kept(candidate, ask, np.asarray(carried)[..., None], at_hour)
+    hours = HOURS_PER_MONTH if ask.scaling == "always_on" else DAYS_PER_MONTH
+    return np.asarray(machines.sum(axis=-1) * each * hours)
 
 
 def _daily(hours: Sequence[Hour]) -> float:
@@ -312,6 +336,20 @@ def _check(ask: ServingAsk) -> None:
     check("kv_bytes", ask.precision.kv_bytes, above=0.0)
     check("spare", ask.spare, least=0.0, whole=True)
     check("rate", ask.traffic.mean, least=0.0)
+
+
+def _cheapest_layouts(found: Sequence[Candidate], ask: ServingAsk) -> list[Candidate]:
+    """Of each machine the layout that costs least for the traffic; the smaller of equals."""
+    best: dict[str, tuple[float, float, int, Candidate]] = {}
+    rate = np.array([ask.traffic.mean])
+    for c in found:
+        carried = np.array(float(c.capacity.requests_per_s))
+        usd = float(fleet_usd(c, ask, carried, rate)[0])
+        each = c.machine.usd_per_unit_hour.likely * c.machines_per_replica
+        key = (usd, each, c.layout.gpus, c)
+        if c.machine.id not in best or key[:3] < best[c.machine.id][:3]:
+            best[c.machine.id] = key
+    return [row[3] for row in best.values()]
 
 
 def _refusal(machine: Machine, tried: Sequence[Candidate], ask: ServingAsk) -> Refusal:

@@ -38,7 +38,6 @@ from engine.estimate.serving_frontier import (
     Disaggregated,
     FrontierPoint,
     disaggregated,
-    fleet_usd,
     frontier,
 )
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag
@@ -49,6 +48,7 @@ from engine.estimate.serving_plan import (
     ServingAsk,
     ServingOption,
     best_layout,
+    fleet_usd,
     plan_serving,
 )
 from engine.estimate.serving_points import CpuBox, Load, Targets
@@ -57,7 +57,14 @@ from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
 from engine.workload.answers import Kind
 from engine.workload.cost_terms import CostTerms
-from engine.workload.serving_terms import DayShape, EngineKind, ServingTerms, Weights
+from engine.workload.serving_terms import (
+    DayShape,
+    EngineKind,
+    Keep,
+    Pay,
+    ServingTerms,
+    Weights,
+)
 from engine.workload.workload import Workload
 
 ENGINES = {
@@ -65,6 +72,8 @@ ENGINES = {
     EngineKind.sglang: "sglang-2025",
     EngineKind.trtllm: "trtllm-2025",
 }
+# Terms under which a machine is paid whether it runs or not.
+COMMITTED = frozenset({Pay.reserved_1y, Pay.reserved_3y, Pay.dedicated})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ def serving_report(
         *_apis(ask, answer),
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
-        unknown,
+        (*_term_notes(terms), *unknown),
         today,
     )
 
@@ -201,7 +210,21 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
     precision = Precision(
         float(terms.weights.value), float(terms.cache.value) / 8.0, ENGINES[terms.engine]
     )
-    return ServingAsk(shape, load, traffic, targets, precision, terms.spare, terms.keep.value)
+    keep = Keep.always_on if terms.pay in COMMITTED else terms.keep
+    return ServingAsk(shape, load, traffic, targets, precision, terms.spare, keep.value)
+
+
+def _term_notes(terms: ServingTerms) -> tuple[str, ...]:
+    """What the terms of renting mean for this plan."""
+    notes = []
+    if terms.pay is Pay.spot:
+        notes.append(
+            "spot machines are taken back at short notice: that is not in these latencies, so "
+            "keep enough spare ones, and others for when there are none"
+        )
+    if terms.pay in COMMITTED and terms.keep is Keep.by_hour:
+        notes.append("machines rented for a term are paid around the clock, whatever the hour")
+    return tuple(notes)
 
 
 def model_of(w: Workload, terms: ServingTerms, params_b: float) -> ModelShape:

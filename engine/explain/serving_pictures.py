@@ -105,8 +105,11 @@ def load_curves(report: ServingReport, option: ServingOption) -> tuple[LoadCurve
     return first, each
 
 
-def day_picture(option: ServingOption) -> DayPicture:
-    """Machines and rates of the 24 hours."""
+def day_picture(option: ServingOption, committed: bool) -> DayPicture:
+    """Machines and rates of the 24 hours.
+
+    committed : the machines are paid around the clock by the terms of their rent
+    """
     hours = option.hours
     top = max(hours, key=lambda h: h.rate)
     low = min(hours, key=lambda h: h.machines)
@@ -120,6 +123,9 @@ def day_picture(option: ServingOption) -> DayPicture:
     message = (
         "No hour needs fewer machines than another, so following the hours saves nothing."
         if same
+        else "Machines rented for a term are paid around the clock: what quiet hours leave idle "
+        f"is {money(saved)} a month."
+        if committed
         else f"Keeping only what each hour needs, spare machines included, costs "
         f"{money(option.usd_by_hour)} a month and saves {money(saved)}. It must be possible to "
         "give machines back by the hour, and to start them in time."

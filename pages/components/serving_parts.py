@@ -92,7 +92,7 @@ def _summary(option: ServingOption) -> None:
             "First token": f"{words.seconds(seen.ttft_target_s)}",
             "Further token": f"{words.seconds(seen.tpot_mean_s)}",
             "One carries": plain(words.per_second(float(c.capacity.requests_per_s))),
-            "Price": plain(_price(option)),
+            "Price": plain(price(option)),
         },
         border="horizontal",
     )
@@ -101,7 +101,7 @@ def _summary(option: ServingOption) -> None:
             st.caption(plain(f"{note[0].upper()}{note[1:]}"))
 
 
-def _price(option: ServingOption) -> str:
+def price(option: ServingOption) -> str:
     """The price of one unit with its provider and age."""
     machine = option.candidate.machine
     unit = "GPU" if machine.hardware == "gpu" else "server"

@@ -16,9 +16,9 @@ from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import serving_capacity
-from engine.estimate.serving_frontier import check_plan, disaggregated, fleet_usd, frontier
+from engine.estimate.serving_frontier import check_plan, disaggregated, frontier
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag, candidates, layouts
-from engine.estimate.serving_plan import ServingAsk, plan_serving, size
+from engine.estimate.serving_plan import ServingAsk, fleet_usd, plan_serving, size
 from engine.estimate.serving_points import (
     CpuBox,
     Load,
@@ -39,7 +39,7 @@ from engine.explain.serving import serving_report
 from engine.explain.serving_cases import batching, gpu_ms_of_cpu_ms, serving_cases
 from engine.explain.serving_shapes import numbers_of, published_models, shape_of_terms
 from engine.workload.answers import Kind
-from engine.workload.serving_terms import ServingTerms
+from engine.workload.serving_terms import DayShape, Keep, Pay, ServingTerms
 from engine.workload.workload import Workload
 
 CATALOGUE = load_catalogue()
@@ -454,6 +454,21 @@ def test_a_report_joins_all_parts() -> None:
     again = serving_report(workload, ServingTerms(option=other), CATALOGUE, TODAY)
     assert again.chosen is not None
     assert again.chosen.id == other
+
+
+def test_machines_rented_for_a_term_are_paid_around_the_clock() -> None:
+    workload = Workload(kind=Kind.online_inference, model_params_b=8, rate_per_s=100)
+    terms = ServingTerms(day=DayShape.office, keep=Keep.by_hour)
+    hourly = serving_report(workload, terms, CATALOGUE, TODAY)
+    year = serving_report(workload, terms.model_copy(update={"pay": Pay.reserved_1y}), CATALOGUE,
+                          TODAY)  # fmt: skip
+    for report, by_hour in ((hourly, True), (year, False)):
+        best = report.answer.best
+        assert best is not None
+        usd = best.usd_by_hour if by_hour else best.usd_always_on
+        assert best.usd_per_month.likely == pytest.approx(usd)
+    assert any("around the clock" in note for note in year.notes)
+    assert not hourly.notes
 
 
 def test_hosting_wins_from_where_the_cheapest_fleet_meets_the_price() -> None:
