@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,10 @@ from engine.estimate.named import named
 from engine.estimate.serving import (
     DEFAULT_ENGINE,
     Z80,
+    Efficiencies,
+    Hardware,
     Network,
+    Plan,
     capacity_rows,
     lone_request,
     network_of,
@@ -55,6 +59,8 @@ LOGS = slice(0, 4)  # all but the speed, which is a logarithm already
 # so little that it is hardly ever worth its price.
 IDLE = 0.3
 UNTOLD = -1.0
+Part = TypeVar("Part", Hardware, Plan, Efficiencies)
+NEVER = 1e-3  # the same of a unit that does not even hold the model
 # Most GPUs of one machine, whatever they are rented as.
 LARGEST_MACHINE = 8
 
@@ -142,12 +148,12 @@ def laid_out(box: Box, ask: Ask, likely: tuple[float, float, float]) -> tuple[Re
     row = np.array([[*likely, target, 0.0]])
     tried = _layouts(box, ask, likely)
     good = [r for r in tried if _holds(r, likely[1] + likely[2])]
-    tried = tuple(r for r in good if _within(r, tried[0])) or (*good[:1],) or tried[-1:]
-    if len(tried) == 1:
-        return tried[0], bool(good)
-    found = [_worked_out(r, ask, row) for r in tried]
-    chosen = int(_chosen(tried, found)[0])
-    return tried[chosen], bool(found[chosen].fits[0])
+    if not good:
+        return tried[-1], False
+    good = [r for r in good if _within(r, tried[0])] or good[:1]
+    if len(good) == 1:
+        return good[0], True
+    return good[int(_chosen(good, _worked_out(good, ask, row))[0])], True
 
 
 @lru_cache(maxsize=1024)
@@ -177,14 +183,15 @@ def _layouts(box: Box, ask: Ask, likely: tuple[float, float, float]) -> tuple[Re
     return (*tried, *(replica(alone, n) for n in _degrees(shape, LARGEST_MACHINE)[1:]))
 
 
-def _chosen(tried: Sequence[Replica], found: Sequence[Values]) -> NDArray[np.intp]:
-    """Which layout every row takes: of those within a machine that fit the most per GPU, else the
-    smallest that fits over several, else the last.
+def _chosen(tried: Sequence[Replica], found: Values) -> NDArray[np.intp]:
+    """Which layout every row takes: of those within a machine that fit the one that carries most
+    per GPU inside the targets, the quickest where none meets them; else the smallest that fits
+    over several machines, else the last.
     """
-    fits = np.array([v.fits for v in found])
-    rate = np.array([v.logs[:, 0] for v in found])
+    fits = found.fits
     within = np.array([_within(r, tried[0]) for r in tried])[:, None]
-    worth = np.where(fits & within, rate, -np.inf)
+    worth = np.where(found.meets, found.logs[:, :, 0], -1e3 - found.logs[:, :, 1])
+    worth = np.where(fits & within, worth, -np.inf)
     smallest = np.where(fits.any(axis=0), fits.argmax(axis=0), len(tried) - 1)
     best = np.where(np.isfinite(worth).any(axis=0), worth.argmax(axis=0), smallest)
     return np.asarray(best, dtype=np.intp)
@@ -212,10 +219,13 @@ def _degrees(shape: ModelShape, most: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Logarithms of the four values of `Served`, shape (rows, 4), and whether the model fits."""
+    """By layout: logarithms of the four values of `Served`, shape (layouts, rows, 4), and whether
+    the model fits and the targets are met, shape (layouts, rows).
+    """
 
     logs: Array
     fits: Mask
+    meets: Mask
 
 
 @lru_cache(maxsize=4096)
@@ -246,10 +256,10 @@ def _told(logs: Array) -> Served:
 def _laid_out_by_row(box: Box, ask: Ask, likely: tuple[float, float, float], rows: Array) -> Array:
     """Values of rows: all on the likely layout, or each on its own where the size is open."""
     if np.ptp(np.log(rows[:, 0] / likely[0]), axis=0) < NARROW:
-        return _worked_out(laid_out(box, ask, likely)[0], ask, rows).logs
+        return np.asarray(_worked_out([laid_out(box, ask, likely)[0]], ask, rows).logs[0])
     tried = _layouts(box, ask, likely)
-    found = [_worked_out(r, ask, rows) for r in tried]
-    return np.array([v.logs for v in found])[_chosen(tried, found), np.arange(len(rows))]
+    found = _worked_out(tried, ask, rows)
+    return np.asarray(found.logs[_chosen(tried, found), np.arange(len(rows))])
 
 
 def _between(box: Box, ask: Ask, likely: tuple[float, float, float], told: Array) -> Array:
@@ -269,13 +279,16 @@ def _between(box: Box, ask: Ask, likely: tuple[float, float, float], told: Array
     return np.asarray(grid(scaled[:, varies]))
 
 
-def _worked_out(replica: Replica, ask: Ask, rows: Array) -> Values:
-    """Values of rows on one layout, by the GPU of a replica."""
-    size, prompt, answer, target, z = (rows[:, i : i + 1] for i in range(5))
+def _worked_out(tried: Sequence[Replica], ask: Ask, rows: Array) -> Values:
+    """Values of rows on each of some layouts, by the GPU of a replica."""
+    k, n = len(tried), len(rows)
+    size, prompt, answer, target, z = (np.tile(rows[:, i : i + 1], (k, 1)) for i in range(5))
     prompt, answer = np.maximum(prompt, 1.0), np.maximum(answer, 1.0)
     net = _networks(size[:, 0], ask.active_share)
-    slow = np.exp(-z * replica.width / Z80)
-    hw, plan, eff, terms = replica.hw, replica.plan, replica.eff, ask.terms
+    slow = np.exp(-z * tried[0].width / Z80)
+    hw = _columns(Hardware, [r.hw for r in tried], n)
+    plan = _columns(Plan, [r.plan for r in tried], n)
+    eff, terms = _columns(Efficiencies, [r.eff for r in tried], n), ask.terms
     same: dict[str, float] = {
         "percentile": float(terms.percentile.value) / 100.0,
         "prefix_hit": terms.prefix_hit_pct / 100.0,
@@ -294,14 +307,23 @@ def _worked_out(replica: Replica, ask: Ask, rows: Array) -> Values:
         net, hw, plan, eff, prompt, answer, slow, ttft_target_s=ttft, tpot_target_s=tpot,
         load=terms.max_load_pct / 100.0, floors=(first, each), **same,
     )  # fmt: skip
-    idle = (IDLE / (first + answer * each))[:, 0]
-    tokens = saturated_tokens_per_s(net, hw, plan, eff, prompt, answer, replica.usable)
-    batch = np.broadcast_to(tokens / answer / slow, (len(rows), 1))[:, 0]
-    lone = np.broadcast_to(first, (len(rows), 1))[:, 0]
-    gpus = np.full(len(rows), float(replica.gpus))
+    gpus = np.repeat([float(r.gpus) for r in tried], n)
+    fits = found.room >= 1.0
+    idle = np.where(fits, IDLE, NEVER) / (first + answer * each)[:, 0]
+    tokens = saturated_tokens_per_s(net, hw, plan, eff, prompt, answer, tried[0].usable)
+    batch = np.where(fits[:, None], 1.0, NEVER) * tokens / (answer * slow)
     rate = np.maximum(found.rate, idle)
-    logs = np.log(np.column_stack([rate / gpus, lone, batch / gpus, gpus]))
-    return Values(logs, found.room >= 1.0)
+    lone = np.broadcast_to(first, (k * n, 1))[:, 0]
+    logs = np.log(np.column_stack([rate / gpus, lone, batch[:, 0] / gpus, gpus]))
+    return Values(logs.reshape(k, n, 4), fits.reshape(k, n), (found.rate > 0.0).reshape(k, n))
+
+
+def _columns(kind: type[Part], parts: Sequence[Part], n: int) -> Part:
+    """Parts of several layouts as one whose fields are columns of n rows each."""
+    if all(p is parts[0] for p in parts):
+        return parts[0]
+    names = kind.__slots__
+    return kind(**{f: np.repeat([float(getattr(p, f)) for p in parts], n)[:, None] for f in names})
 
 
 def _usual(floor: Array, likely: float, high: float) -> Array:
