@@ -8,6 +8,7 @@ formulas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -30,10 +31,11 @@ from engine.report.costs_words import (
     with_tables,
 )
 from engine.report.currency import Currency, currency_of
-from engine.report.workbook import AMOUNT, PLAIN, Book, Line, Sheet, span
+from engine.report.workbook import AMOUNT, PLAIN, WHOLE, Book, Line, Sheet, span
 from engine.report.workbook import at as cell_at
 
 SMALL = "#,##0.00####;[Red]-#,##0.00####"  # the cost of a million may be a part of a cent
+MONTHS_A_PAGE = 12  # columns of months that can be read on a printed page
 HEADER = 4  # row of a way's sheet that holds the months, counted from 0
 FIRST = 4  # its first column of a month
 LIVE = (
@@ -100,13 +102,14 @@ def _inputs(file: _File) -> _Inputs:
     sheet = file.book.sheet("Inputs", (46, 18, 34, 34))
     sheet.title("Inputs")
     sheet.text(1, 0, LIVE)
-    sheet.head(3, ("Input", "Value", "Unit", "From"))
+    sheet.head(3, ("Input", "Value", "Unit", "From"), figures=("Value",))
     row = 4
 
-    def put(title: str, value: float, unit: str, source: str, number_format: str) -> str:
+    def put(title: str, value: float, unit: str, source: str, style: str = "") -> str:
         nonlocal row
         sheet.text(row, 0, title)
-        sheet.input(row, 1, value, num_format=number_format)
+        usual = WHOLE if float(value).is_integer() else PLAIN
+        sheet.input(row, 1, value, num_format=style or usual)
         sheet.text(row, 2, unit)
         sheet.text(row, 3, source)
         row += 1
@@ -120,11 +123,11 @@ def _inputs(file: _File) -> _Inputs:
         found.currency = put(title, currency.per_usd, unit, currency.note, "#,##0.######")
     n = counts(report)
     if n.runs_per_month is not None:
-        found.runs = put("Runs", n.runs_per_month, "runs a month", "the answers", PLAIN)
+        found.runs = put("Runs", n.runs_per_month, "runs a month", "the answers")
     if n.millions_per_month is not None:
         unit = f"million {n.counted} a month"
         title = n.counted.capitalize()
-        found.millions = put(title, n.millions_per_month, unit, "the answers", PLAIN)
+        found.millions = put(title, n.millions_per_month, unit, "the answers")
     first: tuple[float, str] | None = None
     for way in with_tables(report):
         assert way.flow is not None
@@ -138,7 +141,7 @@ def _inputs(file: _File) -> _Inputs:
             found.hours[way.id] = sheet.cell(row, 1)
             row += 1
             continue
-        found.hours[way.id] = put(title, hours, "h a month", "the plan", PLAIN)
+        found.hours[way.id] = put(title, hours, "h a month", "the plan")
         first = first or (hours, found.hours[way.id])
     return found
 
@@ -162,7 +165,7 @@ class _Placed:
 def _way(file: _File, way: Way, inputs: _Inputs) -> _Placed:
     flow, months = way.flow, file.report.months
     assert flow is not None
-    sheet = file.book.sheet(_sheet_name(way), (15, 34, *[14] * (months + 4), 50))
+    sheet = file.book.sheet(_sheet_name(way), (15, 34, 18, 18, *[15] * (months + 2), 50))
     apart = " For the demand that you stated." if way in on_stated_demand(file.report) else ""
     sheet.title(way.label)
     sheet.text(1, 0, f"{file.report.hardware_label}, {months_text(months)}.{apart}")
@@ -174,7 +177,10 @@ def _way(file: _File, way: Way, inputs: _Inputs) -> _Placed:
             HEADER, FIRST + month, month + 1, num_format='"Month "0', bold=True, bottom=1,
             align="right",
         )  # fmt: skip
-    sheet.head(HEADER, ("Total", "Present value", "Source"), FIRST + months)
+    ends = ("Total", "Present value")
+    sheet.head(HEADER, (*ends, "Source"), FIRST + months, ends)
+    sheet.page.fit_to_pages(max(1, math.ceil(months / MONTHS_A_PAGE)), 0)
+    sheet.page.set_row(HEADER, 30)
     sheet.page.freeze_panes(HEADER + 1, 2)
     sheet.page.repeat_rows(HEADER)
     sheet.page.repeat_columns(0, 1)
@@ -248,7 +254,7 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
     top = all_rows + 4
     code = file.currency.code
     titles = ("What it comes to", "US dollars", code if file.converted else "", "Low", "High")
-    sheet.head(top, titles, 1)
+    sheet.head(top, titles, 1, titles[1:])
     total, present = cell_at(all_rows, FIRST + months), cell_at(all_rows, FIRST + months + 1)
     count = f"COUNT({span((HEADER, FIRST), (HEADER, FIRST + months - 1))})"
     placed = _Placed(way, (sheet.name, all_rows + 1, FIRST, FIRST + months - 1))
@@ -267,7 +273,7 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
             "Cost a month": f"{total}/{count}",
             "Net present value": present,
         }.get(name, one)
-        style = {"num_format": SMALL if name.startswith("Cost of") else AMOUNT}
+        style = {"num_format": _money(name)}
         sheet.text(row, 1, name, bold=True)
         sheet.formula(row, 2, formula, e.likely, bold=True, **style)
         placed.usd[name] = sheet.cell(row, 2)
@@ -275,12 +281,18 @@ def _headline(file: _File, sheet: Sheet, way: Way, inputs: _Inputs, all_rows: in
             other = f"{cell_at(row, 2)}*{inputs.currency}"
             if cell:
                 other = f'IF({cell}=0,"never",{other})'
-            money = {"num_format": SMALL if cell else file.currency.number_format}
+            style_other = _money(name) if _money(name) == SMALL else file.currency.number_format
+            money = {"num_format": style_other}
             sheet.formula(row, 3, other, file.currency.of(e.likely), bold=True, **money)
             placed.other[name] = sheet.cell(row, 3)
         sheet.number(row, 4, e.low, **style)
         sheet.number(row, 5, e.high, **style)
     return placed
+
+
+def _money(name: str) -> str:
+    """Format of a headline sum in US dollars."""
+    return SMALL if "million" in name else AMOUNT
 
 
 # --- the other sheets
@@ -294,11 +306,11 @@ def _summary(file: _File, sheet: Sheet, placed: list[_Placed], link: str) -> Non
     sheet.text(2, 0, f"{LIVE} Low and high hold in 8 of 10 cases.")
     sheet.text(3, 0, link)
     chosen = next(p for p in placed if p.way is report.chosen)
-    sheet.head(5, (f"The way looked at: {report.chosen.label}", "US dollars"))
-    sheet.head(5, (*([code] if file.converted else []), "Low", "High"), 2)
+    figures = ("US dollars", *([code] if file.converted else []), "Low", "High")
+    sheet.head(5, (f"The way looked at: {report.chosen.label}", *figures), figures=figures)
     row = 6
     for name, e in headlines(chosen.way):
-        style = {"num_format": SMALL if name.startswith("Cost of") else AMOUNT, "bold": True}
+        style = {"num_format": _money(name), "bold": True}
         sheet.text(row, 0, name)
         sheet.formula(row, 1, chosen.usd[name], e.likely, **style)
         at = 2
@@ -325,7 +337,13 @@ def _picture(file: _File, sheet: Sheet, row: int, placed: list[_Placed]) -> None
     """What each way has cost by the end of each month, as a picture over the sheets' own cells."""
     shown = [p for p in placed if p.way.allowed or p.way is file.report.chosen]
     lines = [
-        Line((p.paid[0], 0, 0), (p.paid[0], HEADER, *p.paid[2:]), p.paid, WAY_COLOURS[i])
+        Line(
+            (p.paid[0], 0, 0),
+            (p.paid[0], HEADER, *p.paid[2:]),
+            p.paid,
+            WAY_COLOURS[i],
+            "buy" in p.way.id,
+        )
         for i, p in enumerate(shown[: len(WAY_COLOURS)])
     ]
     sheet.line_chart(row, 0, "Paid by the end of each month, US dollars", lines)
@@ -347,7 +365,8 @@ def _ways(
     code = file.currency.code
     heads += [f"{month}, {code}"] if file.converted else []
     heads += ["More than the way looked at, a month"] if against else []
-    sheet.head(row, [*heads, "Verdict"])
+    sheet.head(row, [*heads, "Verdict"], figures=heads[1:])
+    sheet.page.set_row(row, 30)
     for way in ways:
         row += 1
         sheet.text(row, 0, way.label, text_wrap=True)
@@ -362,8 +381,8 @@ def _ways(
         sheet.number(row, 3, e.high, num_format=AMOUNT)
         for at, name in enumerate((n for n in named if n != month), 4):
             if name in one.usd:
-                style = SMALL if name.startswith("Cost of") else AMOUNT
-                sheet.formula(row, at, one.usd[name], figures[name].likely, num_format=style)
+                value = figures[name].likely
+                sheet.formula(row, at, one.usd[name], value, num_format=_money(name))
         if file.converted:
             sheet.formula(row, len(named) + 3, one.other[month], file.currency.of(e.likely))
         if against is not None:
@@ -377,8 +396,9 @@ def _ways(
 def _break_evens(file: _File) -> None:
     sheet = file.book.sheet("Break-evens", (62, 14, 14, 14, 20, 60))
     sheet.title("When each way wins")
+    figures = ("At", "Low", "High")
     sheet.text(1, 0, "Worked out by the model over the whole ranges; they stay as they are here.")
-    sheet.head(3, ("Break-even", "At", "Low", "High", "Unit", "In words"))
+    sheet.head(3, ("Break-even", *figures, "Unit", "In words"), figures=figures)
     row = 4
     for crossing in crossings(file.report):
         p = crossing.point
@@ -392,7 +412,7 @@ def _break_evens(file: _File) -> None:
         sheet.text(row, 4, p.unit)
         sheet.text(row, 5, p.text)
         row += 1
-    sheet.head(row + 1, ("As the articles write", "At", "", "", "Unit", "Source"))
+    sheet.head(row + 1, ("As the articles write", "At", "", "", "Unit", "Source"), figures=figures)
     for at, mark in enumerate(file.report.wins.marks, row + 2):
         sheet.text(at, 0, mark.says)
         sheet.number(at, 1, mark.value)
@@ -405,8 +425,9 @@ def _prices(file: _File, inputs: _Inputs) -> None:
     sheet.title("Prices")
     sheet.text(1, 0, f"For one GPU or server and hour. Ages count from {file.answer.today}.")
     other = f"{file.currency.code} an hour" if file.converted else ""
-    heads = ("Provider", "Offer", "Terms", "Region", "US dollars an hour", other)
-    sheet.head(3, (*heads, "Read on", "Days old", "Confidence", "Source"))
+    usd = "US dollars an hour"
+    heads = ("Provider", "Offer", "Terms", "Region", usd, other, "Read on", "Days old")
+    sheet.head(3, (*heads, "Confidence", "Source"), figures=(usd, other, "Days old"))
     for row, p in enumerate(prices(file.report, file.answer), 4):
         sheet.text(row, 0, p.provider)
         sheet.text(row, 1, p.sku)
@@ -426,7 +447,8 @@ def _prices(file: _File, inputs: _Inputs) -> None:
 def _details(file: _File, name: str, parts: Sequence[str]) -> None:
     """What the CSV holds of some parts, as a sheet."""
     sheet = file.book.sheet(name, (16, 20, 16, 70, 14, 14, 14, 20, 50))
-    sheet.head(0, ("Part", "Way", "Section", "Item", "Low", "Likely", "High", "Unit", "Source"))
+    figures = ("Low", "Likely", "High")
+    sheet.head(0, ("Part", "Way", "Section", "Item", *figures, "Unit", "Source"), figures=figures)
     sheet.page.freeze_panes(1, 0)
     row = 1
     for line in csv_lines(file.report, file.answer):

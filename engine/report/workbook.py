@@ -17,7 +17,7 @@ from engine.report import words
 from engine.report.table import harmless
 
 AMOUNT = "#,##0.00;[Red]-#,##0.00"
-PLAIN = "#,##0.######"
+WHOLE, PLAIN = "#,##0", "#,##0.00####"
 INPUT_COLOUR = "#0000ff"  # the custom of finance: what is typed in is blue, what follows is black
 NAME_LENGTH = 31  # most characters of a sheet's name
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\']")
@@ -81,6 +81,7 @@ class Line:
     places: tuple[str, int, int, int]
     values: tuple[str, int, int, int]
     colour: str
+    dashed: bool = False
 
 
 @dataclass(slots=True)
@@ -103,7 +104,8 @@ class Sheet:
     def number(self, row: int, column: int, value: float | None, **of: Any) -> None:
         """A number; nothing for None."""
         if value is not None:
-            style = self.book.style(**{"num_format": PLAIN, **of})
+            usual = WHOLE if float(value).is_integer() else PLAIN
+            style = self.book.style(**{"num_format": usual, **of})
             self.page.write_number(row, column, float(value), style)
 
     def input(self, row: int, column: int, value: float, **of: Any) -> None:
@@ -124,10 +126,13 @@ class Sheet:
         """The first line."""
         self.text(0, 0, text, bold=True, font_size=14)
 
-    def head(self, row: int, titles: Sequence[str], column: int = 0) -> None:
-        """Headings of a table."""
+    def head(
+        self, row: int, titles: Sequence[str], column: int = 0, figures: Sequence[str] = ()
+    ) -> None:
+        """Headings of a table; those of figures stand at the right, like these."""
         for at, title in enumerate(titles, column):
-            self.text(row, at, title, bold=True, bottom=1, text_wrap=True)
+            side = "right" if title in figures else "left"
+            self.text(row, at, title, bold=True, bottom=1, text_wrap=True, align=side)
 
     def line_chart(self, row: int, column: int, title: str, lines: Sequence[Line]) -> None:
         """A picture of lines that follow the cells, its corner at a cell."""
@@ -139,7 +144,11 @@ class Sheet:
                     "name": list(line.name),
                     "categories": [sheet, at, first, at, last],
                     "values": [of, value_at, start, value_at, end],
-                    "line": {"color": line.colour, "width": 2},
+                    "line": {
+                        "color": line.colour,
+                        "width": 2,
+                        "dash_type": "dash" if line.dashed else "solid",
+                    },
                 }
             )
         chart.set_title({"name": title, "name_font": {"size": 11}, "overlay": False})
