@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,7 @@ def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
         ({}, {"partition": "a b"}, "partition: 'a b' can't be used"),
         ({}, {"subnet_manager_host": "{{ x }}"}, "subnet_manager_host: '{{ x }}' can't be used"),
         ({}, {"region": "us east"}, "region: 'us east' can't be used"),
+        ({}, {"shape": replace(shape_from_size(1), kind="encoder")}, "shape: the kit's programs"),
         ({}, {"config": "{"}, "config: is no valid JSON"),
         ({}, {"config": "[]"}, "config: is no object"),
         ({}, {"tokens": float("nan")}, "tokens: nan can't be used"),
@@ -492,6 +494,9 @@ def test_nccl_is_told_the_way_so_that_it_never_crawls_over_tcp_unseen() -> None:
                          re.M)
         for kind in ("infiniband", "roce", "ethernet", "efa", "provider")
     }  # fmt: skip
+    google = launch_files(plan(), ask(cloud="GCP", network="roce"))
+    assert "NCCL_NET=" not in google["job.env"]
+    assert "The provider's image brings NCCL's plug-in" in google["README.md"]
     assert told == {"infiniband": ["IB"], "roce": ["IB"], "ethernet": ["Socket"], "efa": [],
                     "provider": []}  # fmt: skip
 

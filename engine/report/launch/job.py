@@ -15,6 +15,9 @@ from engine.report.launch.tables import Gpu, gpu_of, setting, whole
 
 Trainer = Literal["fsdp2", "deepspeed", "megatron"]
 MODEL_FOLDER = "model"
+TEXT = {"decoder", "hybrid", "state-space"}
+# Models of text and images that transformers also loads as models of text.
+TEXT_WITH_IMAGES = {"gemma3", "gemma3n", "llama4"}
 # Architectures whose every layer Megatron-LM's arguments can state.
 IN_MEGATRON = {"llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "deepseek_v2",
                "deepseek_v3"}  # fmt: skip
@@ -162,10 +165,23 @@ def _refuse(
         raise InputError("DeepSpeed shards over all ranks", where="shard_size", right="none")
     if trainer == "deepspeed" and plan.cpu_offload and not plan.zero_stage:
         raise InputError("offloading needs sharded states", where="zero_stage", right="1 to 3")
-    if trainer == "megatron":
+    if trainer != "megatron":
+        _refuse_no_text(ask)
+    else:
         _refuse_megatron(plan, ask, shape, gpu)
     if plan.task != "pretrain" and not ask.model:
         raise InputError("is missing", where="model", right="whose weights are to be tuned")
+
+
+def _refuse_no_text(ask: LaunchAsk) -> None:
+    """The kit's own programs predict the next token of a text."""
+    kind = ask.shape.kind
+    if kind in TEXT or ask.config_data().get("model_type") in TEXT_WITH_IMAGES:
+        return
+    raise InputError(
+        f"the kit's programs train language models, this is a model of the kind {kind}",
+        where="shape", right="a decoder of text",
+    )  # fmt: skip
 
 
 def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.report.launch import megatron
+from engine.report.launch import megatron, start
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
 from engine.report.launch.quote import markdown, one_line
@@ -228,7 +228,7 @@ def _watch(job: Job) -> str:
                     "several.",
     }  # fmt: skip
     if job.ask.nodes > 1:
-        lines.append(f"- Network: {network[job.ask.network]}")
+        lines.append(f"- Network: {network[start.fabric_of(job)]}")
     return "## What to watch\n\n" + "\n".join(lines) + "\n"
 
 
@@ -265,7 +265,7 @@ def _open(job: Job, files: list[str]) -> str:
         lines.append("- The first node reads all weights into its memory once, and hands them on.")
     if "skypilot.yaml" not in files:
         lines.append("- SkyPilot has no name for this GPU, so there is no task for it.")
-    elif job.ask.cloud and cloud_of(job.ask.cloud) is None:
+    elif job.ask.cloud and not cloud_of(job.ask.cloud).skypilot:
         lines.append(
             f"- SkyPilot does not know {markdown(one_line(job.ask.cloud))}: its task takes the "
             "cheapest place that it is set up for, at another price."

@@ -13,13 +13,13 @@ from engine.report.launch import megatron
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
 from engine.report.launch.quote import shell, yaml
-from engine.report.launch.tables import cloud_of, whole
+from engine.report.launch.tables import Network, cloud_of, whole
 
 CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
 DATA_MOUNT, CHECKPOINT_MOUNT = "/data", "/checkpoints"
 
 # How NCCL reaches other nodes. Naming the way makes a run stop where it would else crawl over TCP.
-NETWORKS: dict[str, tuple[tuple[str, str], ...]] = {
+NETWORKS: dict[Network, tuple[tuple[str, str], ...]] = {
     "infiniband": (("NCCL_NET", "IB"),),
     "roce": (("NCCL_NET", "IB"),),
     "efa": (("FI_PROVIDER", "efa"), ("FI_EFA_USE_DEVICE_RDMA", "1")),
@@ -49,10 +49,11 @@ def job_env(job: Job) -> str:
         values += [("MODEL", ask.model), ("START_FROM", f"{ask.checkpoint_dir.rstrip('/')}/start")]
     if ask.expected_bus_gb_per_s is not None:
         values.append(("EXPECTED_BUS_GB_PER_S", f"{ask.expected_bus_gb_per_s:g}"))
-    if ask.nodes > 1 and ask.network == "ethernet":
+    fabric = fabric_of(job)
+    if fabric == "ethernet":
         threads = str(whole("nccl_socket_threads"))
         values += [("NCCL_SOCKET_NTHREADS", threads), ("NCCL_NSOCKS_PERTHREAD", threads)]
-    values += [*NETWORKS[ask.network if ask.nodes > 1 else "none"], ("NCCL_DEBUG", "WARN")]
+    values += [*NETWORKS[fabric], ("NCCL_DEBUG", "WARN")]
     values += [
         ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
         ("OMP_NUM_THREADS", str(whole("cpu_threads"))),
@@ -64,6 +65,15 @@ def job_env(job: Job) -> str:
         "# The values of this run, for the scripts beside it. Change them here, nowhere else.\n"
         f"# shellcheck shell=bash disable=SC2034\n{lines}"
     )
+
+
+def fabric_of(job: Job) -> Network:
+    """The network between nodes as NCCL must be told of it."""
+    ask = job.ask
+    if ask.nodes == 1:
+        return "none"
+    own = cloud_of(ask.cloud).nccl_plugin and ask.network in ("roce", "ethernet")
+    return "provider" if own else ask.network
 
 
 def _program(job: Job) -> str:
@@ -307,15 +317,15 @@ def skypilot(job: Job) -> str | None:
     ask = job.ask
     if not job.gpu.skypilot:
         return None
-    name, tier = cloud_of(ask.cloud) or ("", "")
+    cloud = cloud_of(ask.cloud)
     resources: dict[str, Any] = {"accelerators": f"{job.gpu.skypilot}:{ask.gpus_per_node}"}
-    if name:
+    if cloud.skypilot:
         # Without it SkyPilot takes the cheapest place that it is set up for, and asks before.
-        resources["infra"] = f"{name}/{ask.region}" if ask.region else name
+        resources["infra"] = "/".join(x for x in (cloud.skypilot, ask.region) if x)
     if ask.spot:
         resources["use_spot"] = True
-    if tier and ask.nodes > 1 and ask.network != "ethernet":
-        resources["network_tier"] = tier
+    if cloud.network_tier and ask.nodes > 1 and ask.network != "ethernet":
+        resources["network_tier"] = cloud.network_tier
     resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
     mounts: dict[str, Any] = {
         CHECKPOINT_MOUNT: {"source": ask.checkpoint_dir, "mode": "MOUNT_CACHED"}

@@ -72,14 +72,29 @@ def gpu_of(sku: str) -> Gpu:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """A provider as SkyPilot names it; its best tier of network, empty where there is one only.
+
+    nccl_plugin : whether its images bring a plug-in of NCCL, with its settings
+    """
+
+    skypilot: str = ""
+    network_tier: str = ""
+    nccl_plugin: bool = False
+
+
 @lru_cache(maxsize=1)
-def _clouds() -> dict[str, tuple[str, str]]:
-    return {r["provider"]: (r["skypilot"], r["network_tier"]) for r in _rows("launch_clouds.csv")}
+def _clouds() -> dict[str, Cloud]:
+    return {
+        r["provider"]: Cloud(r["skypilot"], r["network_tier"], r["nccl_plugin"] == "1")
+        for r in _rows("launch_clouds.csv")
+    }
 
 
-def cloud_of(provider: str) -> tuple[str, str] | None:
-    """SkyPilot's name of a provider and its tier of network; None where it is not known there."""
-    return _clouds().get(provider)
+def cloud_of(provider: str) -> Cloud:
+    """A provider of the catalogue; one without a name where SkyPilot knows none."""
+    return _clouds().get(provider, Cloud())
 
 
 @lru_cache(maxsize=1)
