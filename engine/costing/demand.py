@@ -21,6 +21,10 @@ def stated(terms: CostTerms) -> Demand | None:
     ------
     InputError : when what the choice needs is missing
     """
+    if terms.demand_by is DemandBy.constant:
+        return commitment.constant(
+            _needed("demand_machines", terms.demand_machines, "how many machines work")
+        )
     if terms.demand_by is DemandBy.schedule:
         return commitment.schedule(
             _needed("demand_machines", terms.demand_machines, "how many machines work"),

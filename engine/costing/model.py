@@ -40,6 +40,9 @@ class Headline:
 class Owning:
     """What stands behind a purchase, in numbers and words.
 
+    rails : the rail-optimised network for the same machines, in words
+    life_months : from the first useful hour to the sale
+    failures_per_year : of its devices, such as stop a job
     overhead_share : yearly running cost over the machines' price, itemised
     article_overhead_share : the same as the article writes it
     resale : share of the machines' price when the horizon ends, at the age of `resale_months`
@@ -51,6 +54,9 @@ class Owning:
     room: str
     network: str
     switches: int
+    rails: str
+    life_months: int
+    failures_per_year: Estimate
     delivery_months: int
     staff_fte: float
     capital_usd: float
@@ -101,7 +107,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wins:
-    """When each way wins: break-evens with ranges, curves, the articles' marks beside them."""
+    """When each way wins: break-evens with ranges, curves, the articles' marks beside them.
+
+    by_runs : USD a month over the runs a month, by way; empty for what has no runs
+    """
 
     utilization: tuple[tuple[str, BreakEven], ...]
     runs: tuple[tuple[str, BreakEven], ...]
@@ -110,6 +119,8 @@ class Wins:
     curves: tuple[Curve, ...]
     used_share: float
     marks: tuple[Mark, ...]
+    by_runs: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+    runs_now: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,8 +30,10 @@ from engine.errors import InputError
 from engine.workload.cost_terms import DemandBy, Site
 
 DRAWS = 4096
+CENT = 0.01
 SOURCES = {
     DemandBy.plan: "the plan",
+    DemandBy.constant: "your constant number",
     DemandBy.schedule: "your schedule",
     DemandBy.monthly: "your list of months",
     DemandBy.log: "your log",
@@ -69,6 +71,8 @@ def cost_report(
     other = {f"buy_{site.value}" for site in Site if site is not case.terms.site}
     allowed = [w for w in ways if w.allowed and w.id not in other]
     cheapest = min(allowed, key=_usd, default=None)
+    if cheapest is not None and chosen in allowed and _usd(chosen) <= _usd(cheapest) + CENT:
+        cheapest = chosen  # of two that cost the same the chosen one is named
     terms = _terms(chosen)
     spec = case.specs.get(terms) or next(iter(case.specs.values()))
     e = case.at_point(spec)

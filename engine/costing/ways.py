@@ -10,10 +10,11 @@ import numpy as np
 
 from engine.assessment import ACQUISITION_LABELS, Acquisition
 from engine.cost import rent as renting
-from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
+from engine.cost.cash_flow import HOURS_PER_MONTH, HOURS_PER_YEAR, CashFlow, CashLine
 from engine.cost.commitment import Demand
 from engine.cost.compare import overhead_beside_the_article
 from engine.cost.mix import mixed_cost
+from engine.cost.network import rail_optimised
 from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
 from engine.cost.parameters import cost_parameters
@@ -27,6 +28,7 @@ from engine.decide.owning import SMALLEST_OWNED_VCPU
 from engine.decide.paying import cloud_fees, first_row
 from engine.decide.priors import likely
 from engine.decide.uncertainty import interval
+from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.workload.answers import Kind
 from engine.workload.cost_terms import Site
@@ -171,12 +173,21 @@ def _blocks(case: Case) -> Way:
 
 
 def blocks_per_month(busy_hours: float, days: int, months: int) -> list[int]:
-    """Blocks that start in each month, so that the hours booked never fall behind those needed."""
-    booked, starts = 0, []
-    for month in range(1, months + 1):
-        need = math.ceil(round(busy_hours * month / (24 * days), 9))
-        starts.append(need - booked)
-        booked = need
+    """Blocks that start in each month, one after the other, so that each month's work is done.
+
+    What is left of a block when its days are over is lost: the next month needs a block of its own,
+    unless one that is longer than a month still runs.
+    """
+    length = days * HOURS_PER_DAY / HOURS_PER_MONTH  # months
+    end, starts = 0.0, []
+    for month in range(months):
+        count = 0
+        while max(min(end, month + 1.0) - month, 0.0) * HOURS_PER_MONTH < busy_hours - 1e-9:
+            if end >= month + 1.0:  # the whole month is booked and the work does not fit
+                break
+            end = max(end, float(month)) + length
+            count += 1
+        starts.append(count)
     return starts
 
 
@@ -380,6 +391,9 @@ def owning(case: Case, pool: Pool, flow: CashFlow) -> Owning:
         room=plan.facility.reason,
         network=plan.network.text,
         switches=plan.network.switches,
+        rails=_rails(machines, owner.machine.fabric_ports),
+        life_months=left,
+        failures_per_year=_failures(machines * owner.units_per_machine),
         delivery_months=own.delivery_months,
         staff_fte=float(np.asarray(own.staff_fte)),
         capital_usd=float(np.asarray(flow.section_total("capital"))),
@@ -388,6 +402,24 @@ def owning(case: Case, pool: Pool, flow: CashFlow) -> Owning:
         overhead_share=overhead,
         article_overhead_share=article,
     )
+
+
+def _rails(machines: int, ports: int) -> str:
+    """The rail-optimised network in words, or why there is none."""
+    radix = int(cost_parameters()["switch_radix"].likely)
+    if machines <= 2:
+        return "not needed for so few machines"
+    try:
+        return rail_optimised(machines, ports, radix).text
+    except InputError as error:
+        return f"not in one layer: {error.wrong}"
+
+
+def _failures(devices: int) -> Estimate:
+    """Failures that stop a job, a year, of so many devices that are always on."""
+    mtbf = cost_parameters()["device_mtbf_gpu_hours"]
+    hours = devices * HOURS_PER_YEAR
+    return Estimate(hours / mtbf.high, hours / mtbf.likely, hours / mtbf.low, "a year")
 
 
 def _merged(flow: CashFlow) -> CashFlow:

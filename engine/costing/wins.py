@@ -19,7 +19,7 @@ from engine.cost.rent import Rental
 from engine.costing.case import Case
 from engine.costing.demand import of_service
 from engine.costing.model import Curve, Way, Wins
-from engine.costing.ways import spot_terms_of
+from engine.costing.ways import blocks_per_month, spot_terms_of
 from engine.decide.candidates import Price
 from engine.decide.evaluation import Pool
 
@@ -47,9 +47,11 @@ def wins(case: Case, ways: list[Way]) -> Wins:
         rent=None
         if owned is None
         else _per_unit(compare.rent_where(owned, 1, share, case.months), fleet.units),
-        curves=_curves(payable, fleet.units, case.months),
+        curves=(*_curves(payable, fleet.units, case.months), *_blocks(case, ways, fleet)),
         used_share=share,
         marks=compare.marks(),
+        by_runs=_by_runs(ways, pool),
+        runs_now=float(case.point["runs_per_month"][0]),
     )
 
 
@@ -129,6 +131,42 @@ def _curves(payable: dict[str, WayToPay], units: float, months: int) -> tuple[Cu
         Curve(label, tuple(SHARES.tolist()), tuple((values / units).tolist()))
         for label, values in usd.items()
     )
+
+
+def _blocks(case: Case, ways: list[Way], fleet: Fleet) -> tuple[Curve, ...]:
+    """The curve of capacity blocks: booked by the day, so that it falls in steps."""
+    way = next((w for w in ways if w.id == "capacity_block"), None)
+    if way is None or way.price is None or fleet.pool.service:
+        return ()
+    days = case.terms.block_days
+    usd = []
+    for share in SHARES.tolist():
+        useful = share * HOURS_PER_MONTH * case.months
+        booked = sum(blocks_per_month(share * HOURS_PER_MONTH, days, case.months)) * days * 24
+        usd.append(way.price.usd_per_unit_hour * booked / useful)
+    return (Curve("capacity blocks", tuple(SHARES.tolist()), tuple(usd)),)
+
+
+def _by_runs(
+    ways: list[Way], pool: Pool
+) -> tuple[tuple[str, tuple[tuple[float, float], ...]], ...]:
+    """What a month costs against the runs in it: by the run, or the same whatever their number."""
+    hours = float(pool.hours_per_run[0])
+    if pool.service or hours <= 0:
+        return ()
+    most = HOURS_PER_MONTH / hours
+    found = []
+    for way in ways:
+        h = way.headline
+        apart = way.mix or way.id in ("capacity_block", "buy_own_room")
+        if h is None or h.per_run is None or apart:
+            continue
+        if way.id in ("on_demand", "spot"):
+            ends = ((0.0, 0.0), (most, h.per_run.likely * most))
+        else:
+            ends = ((0.0, h.per_month.likely), (most, h.per_month.likely))
+        found.append(("owning" if way.acquisition == "buy" else way.label, ends))
+    return tuple(found)
 
 
 def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven], ...]:

@@ -30,6 +30,7 @@ class DemandBy(StrEnum):
     """Where the demand over the month comes from."""
 
     plan = "plan"
+    constant = "constant"
     schedule = "schedule"
     monthly = "monthly"
     log = "log"

@@ -21,6 +21,7 @@ WAYS = [
     "reserved for 1 year",
     "reserved for 3 years",
     "owning",
+    "capacity blocks",
 ]
 DASHES = {
     "on demand": [1, 0],
@@ -29,6 +30,7 @@ DASHES = {
     "reserved for 1 year": [1, 0],
     "reserved for 3 years": [8, 3],
     "owning": [1, 0],
+    "capacity blocks": [1, 2],
 }
 
 
@@ -160,6 +162,66 @@ def utilization(report: CostReport, currency: Currency) -> None:
     )  # fmt: skip
 
 
+def runs(report: CostReport, currency: Currency) -> None:
+    """What a month costs against the runs in it, with the articles' marks and the plan's own."""
+    wins = report.wins
+    if not wins.by_runs:
+        return
+    marks = [
+        (m.value, f"{m.value:g} runs")
+        for m in wins.marks
+        if m.id in ("mark_runs_rent", "mark_runs_buy")
+    ]
+    right = max(
+        max(m for m, _ in marks) * 1.3,
+        wins.runs_now * 1.5,
+        *(p.value * 1.3 for _, p in wins.runs if p.value is not None),
+    )
+    x = vl.axis("x", "Runs a month", scale={"domain": [0, right]},
+                axis={"grid": False, "tickCount": 6})  # fmt: skip
+    flat = [currency.of(ends[0][1]) for _, ends in wins.by_runs if ends[0][1] > 0]
+    top = max([*flat, 1e-9]) * 2
+    y = vl.axis("y", None, scale={"domain": [0, top]},
+                axis={"tickCount": 5, "grid": False, "labelExpr": _ticks(currency)})  # fmt: skip
+    layers: list[Layer] = vl.marks(marks, x, right * 0.8)
+    lines = []
+    for label, ((x0, y0), (x1, y1)) in wins.by_runs:
+        far = min(x1, right)
+        end = y0 + (y1 - y0) * far / x1
+        if currency.of(end) > top:  # the line leaves through the top
+            far *= top / currency.of(end)
+            end = top / currency.per_usd
+        name = label[0].lower() + label[1:]
+        lines.append((name, [(x0, currency.of(y0)), (far, currency.of(end))]))
+    heights = spread([1 - points[-1][1] / top for _, points in lines], 0.07)
+    for (name, points), height in zip(lines, heights, strict=True):
+        layers += [
+            {
+                "data": {"values": vl.rows(points, way=name)},
+                "mark": {"type": "line", "strokeWidth": 2.5,
+                         "strokeDash": DASHES.get(name, [3, 2])},
+                "encoding": {"x": x, "y": y, **_way_colour()},
+            },
+            vl.at_height(points[-1][0], name, f"height * {height:.3f}", x, align="left", dx=6),
+        ]  # fmt: skip
+    layers += [
+        {
+            "data": {"values": [{"x": wins.runs_now}]},
+            "mark": {"type": "rule", "strokeWidth": 2, "color": ink()},
+            "encoding": {"x": x},
+        },
+        vl.at_height(
+            wins.runs_now, f"this plan: {wins.runs_now:.3g}", "height - 10", x,
+            fontSize=13, fontWeight="bold", align="left", dx=5,
+        ),
+    ]  # fmt: skip
+    told = "; ".join(f"{label}: {point.text}" for label, point in wins.runs)
+    vl.draw(
+        {"height": 260, "layer": layers}, f"Cost of a month against the runs in it. {told}",
+        f"{currency.code} a month",
+    )  # fmt: skip
+
+
 def demand(view: DemandView) -> None:
     """Machines needed by the share of the hours, the busiest first, over those committed."""
     base = view.best.mix.base if view.best is not None and view.best.mix is not None else 0
@@ -197,8 +259,8 @@ def demand(view: DemandView) -> None:
     )  # fmt: skip
 
 
-def cumulative(ways: Sequence[Way], currency: Currency) -> None:
-    """Money paid until the end of each month, by way."""
+def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> None:
+    """Money paid until the end of each month, by way, with the articles' mark and the computed."""
     shown = [w for w in ways if w.flow is not None and w.mix is None][:5]
     if not shown:
         return
@@ -224,6 +286,12 @@ def cumulative(ways: Sequence[Way], currency: Currency) -> None:
             },
             vl.at_height(points[-1][0], way.label, f"height * {height:.3f}", x, align="left", dx=6),
         ]  # fmt: skip
+    marks = [(m.value, f"{m.value:g} months") for m in report.wins.marks
+             if m.id == "mark_months_stable" and m.value <= report.months]  # fmt: skip
+    at = report.wins.months
+    if at is not None and at.value is not None and at.value <= report.months:
+        marks.append((at.value, f"owning pays from {at.value:.0f} on"))
+    layers += vl.marks(marks, x, report.months * 0.7)
     vl.draw(
         {"height": HEIGHT, "layer": layers},
         "Money paid until the end of each month: "

@@ -24,6 +24,7 @@ COOLINGS = {
 }
 DEMANDS = {
     DemandBy.plan: "the plan",
+    DemandBy.constant: "a constant number",
     DemandBy.schedule: "a schedule",
     DemandBy.monthly: "a list of months",
     DemandBy.log: "a log",
@@ -159,9 +160,14 @@ def when_each_wins(report: CostReport, currency: Currency) -> None:
         "Ranges run from the ends at which the commitment does best to those at which it does "
         "worst. “Never” means that within the hours of a month, or five years, it does not happen."
     )
+    if report.wins.by_runs:
+        st.subheader("By the number of runs", anchor=False)
+        cost_charts.runs(report, currency)
+        st.caption("Dashed: the articles rent below 5 runs a month and buy above 20.")
+    st.subheader("By the months of use", anchor=False)
     st.markdown(plain(report.demand.stable))
     st.subheader("What has been paid by when", anchor=False)
-    cost_charts.cumulative([w for w in view.ordered(report.ways) if w.headline], currency)
+    cost_charts.cumulative(report, [w for w in view.ordered(report.ways) if w.headline], currency)
 
 
 def demand(report: CostReport, currency: Currency) -> None:
@@ -169,7 +175,9 @@ def demand(report: CostReport, currency: Currency) -> None:
     term_fields.term(COSTS, "demand_by", words=DEMANDS, widget="segments")
     terms: CostTerms = shell.terms(COSTS)
     seen = report.demand
-    if terms.demand_by is DemandBy.schedule:
+    if terms.demand_by is DemandBy.constant:
+        term_fields.term(COSTS, "demand_machines", placeholder="Needed")
+    elif terms.demand_by is DemandBy.schedule:
         with st.grid(columns=3, min_column_width=180):
             for name in ("demand_machines", "hours_per_day", "days_per_week"):
                 with st.container():
@@ -285,7 +293,14 @@ def owning(report: CostReport, currency: Currency) -> None:
             ("Room", own.room or "enough"),
             ("Power at load", labels.number(own.kw, "kW")),
             ("Network", own.network),
+            ("The same by rails", own.rails),
             ("First useful hour", f"after {labels.count(own.delivery_months, 'month')}"),
+            ("Useful life", f"{labels.count(own.life_months, 'month')}, then sold"),
+            (
+                "Failures that stop work, a year",
+                f"{words.number(own.failures_per_year.likely)} "
+                f"({words.interval(own.failures_per_year)}); spares are a row of the table",
+            ),
             ("People", labels.number(own.staff_fte, "FTE")),
             ("Paid before the first hour", currency.money(own.capital_usd)),
             (

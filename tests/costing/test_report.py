@@ -163,6 +163,11 @@ def test_owning_shows_its_network_power_and_overhead() -> None:
     assert own.network.startswith("48 ports fit one switch")
     assert own.switches == 1
     assert own.article_overhead_share == 0.3
+    # One layer by rails: six machines on a rail, ten rails on a switch of 64 ports.
+    assert own.rails.startswith("1 switches, one layer, 16 ports free")
+    assert own.life_months == 31
+    # 48 devices at 30,000 hours each between failures that stop a job.
+    assert own.failures_per_year.likely == pytest.approx(48 * 8760 / 30_000)
     flow = report("trading-models").way("buy_colocation").flow
     assert flow is not None
     rows = {row.item: row.total for row in flow.table()}
@@ -176,16 +181,17 @@ def test_owning_shows_its_network_power_and_overhead() -> None:
     assert rows["Resale"] == pytest.approx(-rows["Machines"] * own.resale.likely)
 
 
-def test_blocks_are_booked_so_that_the_work_is_never_behind() -> None:
-    # 500 h a month in blocks of 14 days (336 h): 2, then 1 (1000 h needs 3), then 2 (1500 h: 5)...
-    assert blocks_per_month(500, 14, 3) == [2, 1, 2]
+def test_blocks_are_booked_so_that_each_months_work_is_done() -> None:
+    # 500 h a month in blocks of 14 days (336 h): two each month, what is left over is lost.
+    assert blocks_per_month(500, 14, 3) == [2, 2, 2]
     assert blocks_per_month(336, 14, 3) == [1, 1, 1]
+    assert blocks_per_month(10, 14, 3) == [1, 1, 1]
     assert blocks_per_month(0, 14, 2) == [0, 0]
-    for hours in (1.0, 77.0, 400.0, 729.0):
-        booked = np.cumsum(blocks_per_month(hours, 7, 12)) * 168
-        need = hours * np.arange(1, 13)
-        assert np.all(booked >= need - 1e-6)
-        assert np.all(booked - need < 168)
+    # A block of 91 days covers 2.99 months: the third month still has 723 h of it.
+    assert blocks_per_month(100, 91, 7) == [1, 0, 0, 1, 0, 0, 1]
+    for hours in (1.0, 77.0, 400.0):
+        # A week each time as often as the month's work needs it.
+        assert blocks_per_month(hours, 7, 12) == [int(np.ceil(hours / 168))] * 12
 
 
 def test_a_stated_demand_is_told_apart_from_the_plans() -> None:
@@ -210,6 +216,29 @@ def test_a_stated_demand_is_told_apart_from_the_plans() -> None:
     assert always.best is not None
     assert always.best.mix is not None
     assert always.best.mix.base == 10
+
+
+def test_a_constant_demand_is_committed_to_where_that_is_cheaper() -> None:
+    view = report("16-nodes-own-or-cloud", demand_by=DemandBy.constant, demand_machines=10).demand
+    assert view.demand.mean == 10
+    assert view.best is not None
+    assert view.best.mix is not None
+    assert view.best.mix.base == 10
+    # The sums of the pure forms stand beside: both meet the same demand.
+    assert view.best.headline is not None
+    assert view.best.headline.per_month.likely == pytest.approx(view.best.committed_alone)
+    assert view.best.committed_alone < view.best.rented_alone
+
+
+def test_what_a_month_costs_by_its_runs_meets_at_the_break_even() -> None:
+    wins = report("13b-47-runs").wins
+    lines = dict(wins.by_runs)
+    assert wins.runs_now == pytest.approx(7.83)
+    (_, none), (most, full) = lines["On demand"]
+    assert none == 0
+    paid = lines["By the month"][0][1]
+    crossing = dict(wins.runs)["By the month"].value
+    assert crossing == pytest.approx(paid / (full / most))
 
 
 def test_demand_that_lacks_a_part_says_which() -> None:
