@@ -27,6 +27,7 @@ from engine.estimate.training import (
 Cells = Mapping[str, str]
 CALIBRATED = ("a100", "h100", "b200", "b300")
 SMALL_MODEL_B = 20.0
+WIDE_EXPERTS = 16  # experts of a layer, up to which tensor parallelism splits them
 PACKED = 0.5  # length of a packed sample against its sequence, when fine-tuning
 
 
@@ -249,8 +250,11 @@ def _plan(cells: Cells, net: Mapping[str, float], assumed: list[str]) -> dict[st
         vp = _interleaving(net["layers"], pp, cells)
         if pp > 1:
             assumed.append(f"{vp:g} virtual stages")
+    # Few and wide experts are split like all else, as far as the GPUs of a stage allow.
+    wide = 1 < net["experts"] <= WIDE_EXPERTS and ep * tp <= gpus / pp
     return {
         "gpus": gpus, "tp": tp, "pp": pp, "vp": vp if pp > 1 else 1.0, "cp": cp, "ep": ep,
+        "etp": tp if wide else 1.0,
         "dp": dp, "micro_batch": micro, "micro_batches": max(each / micro, 1.0),
         "full_shard": float(sharded), "gathers": 1.0 if "grad_op" in zero else 2.0,
         "shard_ranks": ranks,

@@ -228,6 +228,7 @@ def step_inputs(
     again = np.select([plans.recompute == FULL, plans.recompute == SELECTIVE], [1.0, selective], 0)
     one = network_of(shape, seq_len) | {
         "lora": float(task in ("lora", "qlora")), "four_bit": float(task == "qlora"),
+        "etp": 1.0,
         "flash": float(software != "legacy"), "width": hw.width,
         "peak": hw.peak, "peak16": hw.peak16,
         "hbm": hw.hbm, "fast": hw.fast, "domain": hw.domain, "nic": hw.nic,

@@ -83,6 +83,7 @@ class StepInputs:
     vp: Array
     cp: Array
     ep: Array
+    etp: Array  # ranks that share one expert's weights: tp or 1
     dp: Array
     full_shard: Array  # 1: gradients reduced each micro-batch, and weights gathered (FSDP)
     gathers: Array  # of the weights a micro-batch: 2, 1 when kept until backward, 0 for ZeRO-2
@@ -214,17 +215,18 @@ def _products(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     seconds = 2.0 * tokens * always / rate * small
     moved = always + tokens * (4.0 * r.hidden + 2.0 * always / r.hidden)
     # Routed experts: rows that one expert sees, and all local experts' weights are read.
-    sent = tokens * r.routed / r.tp
+    # Ranks that share an expert see one another's tokens, each with its part of the weights.
+    sent = tokens * r.routed * r.etp / r.tp
     local = np.maximum(r.experts, 1.0) / r.ep
     rows = np.maximum(sent / local, 1.0)
+    part = r.expert_weights / r.etp
     few = 1.0 + hungry * (
-        p["half_rows_expert"] / rows
-        + p["half_side"] / np.sqrt(np.maximum(r.expert_weights / 3.0, 1.0))
+        p["half_rows_expert"] / rows + p["half_side"] / np.sqrt(np.maximum(part / 3.0, 1.0))
     )
-    seconds = seconds + 2.0 * sent * r.expert_weights / rate * few
+    seconds = seconds + 2.0 * sent * part / rate * few
     moved = moved + np.where(
         r.experts > 1,
-        local * r.expert_weights + sent * (4.0 * r.hidden + 2.0 * r.expert_weights / r.hidden),
+        local * part + sent * (4.0 * r.hidden + 2.0 * part / r.hidden),
         0.0,
     )
     return np.asarray(seconds + p["product_bytes"] * moved * r.width / r.hbm)
@@ -244,14 +246,18 @@ def _elementwise(r: StepInputs, p: Parameters, tokens: Array) -> Array:
 
 def _accumulation(r: StepInputs, p: Parameters) -> Array:
     """Seconds of adding a micro-batch's gradients of a layer to the fp32 sum: read and write."""
-    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / r.ep
+    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / (
+        r.ep * r.etp
+    )
     keeps = (r.lora == 0) & (r.full_shard == 0)
     return np.asarray(np.where(keeps, p["accumulate_bytes"] * held / r.hbm, 0.0))
 
 
 def _unpacking(r: StepInputs, p: Parameters) -> Array:
     """Seconds of turning a layer's 4-bit weights into 16 bits, once a pass over them."""
-    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / r.ep
+    held = (r.attention_weights + r.dense_weights) / r.tp + r.expert_weights * r.experts / (
+        r.ep * r.etp
+    )
     moved = p["unpack_bytes"] * held * (2.0 + r.recompute)
     return np.asarray(np.where(r.four_bit > 0, moved / r.hbm, 0.0))
 
@@ -350,7 +356,7 @@ def _pipeline_transfer(r: StepInputs, p: Parameters, tokens: Array, window: Arra
 def _groups(r: StepInputs) -> tuple[Array, Array]:
     """Parameters that a GPU holds of what all share, and of its routed experts."""
     shared = (r.params - r.expert_params) / (r.tp * r.pp)
-    experts = r.expert_params / (r.pp * np.maximum(r.ep, 1.0))
+    experts = r.expert_params / (r.pp * np.maximum(r.ep * r.etp, 1.0))
     return np.asarray(shared), np.asarray(experts)
 
 
@@ -364,8 +370,9 @@ def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array
     one = gather_seconds(shared * bytes_per_parameter, ranks, r.tp, **link)
     nodes = ranks * r.tp / r.domain
     late = p["ring_us"] * 1e-6 * np.maximum(nodes - 1.0, 0.0) * r.layers / r.pp
-    copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep, 1.0)), 1.0)
-    two = gather_seconds(experts * bytes_per_parameter, copies, np.maximum(r.ep, 1.0), **link)
+    copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep * r.etp, 1.0)), 1.0)
+    stride = np.maximum(r.ep * r.etp, 1.0)
+    two = gather_seconds(experts * bytes_per_parameter, copies, stride, **link)
     return np.asarray(one + late + np.where(r.experts > 1, two, 0.0))
 
 

@@ -252,14 +252,14 @@ def test_the_slowest_generation_paces_the_rest() -> None:
 
 
 def test_pcie_cards_are_slower_at_the_same_split() -> None:
-    plan = TrainingPlan(gpus=8, tp=2, zero_stage=1, micro_batch=1, global_batch_seqs=64)
+    plan = TrainingPlan(gpus=8, tp=4, zero_stage=1, micro_batch=1, global_batch_seqs=64)
     job = Job(B13, 1e10, (on(A100),), task="lora")
     sxm = plan_result(job, plan)
     pcie = plan_result(replace(job, choices=(on("a100-pcie-80gb"),)), plan)
     assert sxm
     assert pcie
     # InternLM issue 22: tensor parallelism over PCIe halves the tokens of A100s (4,234 to 2,231).
-    assert 1.3 < pcie.step_s.likely / sxm.step_s.likely < 2.8
+    assert 1.3 < pcie.step_s.likely / sxm.step_s.likely < 3
 
 
 def test_a_slow_network_widens_the_interval() -> None:
