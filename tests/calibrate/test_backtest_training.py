@@ -42,13 +42,13 @@ def test_the_figures_on_the_rows_that_ship() -> None:
 
 
 def test_families_that_the_fit_had_not_seen() -> None:
-    # Written by the calibration itself, every family predicted by a fit to the others. The p90 of
-    # rows with experts is above its goal of 35%: two early sources are off by half.
+    # Written by the calibration itself, every family predicted by a fit to the others.
     told = shipped_calibration().figures
     assert told["family_median"] <= 0.11
     assert told["dense_median"] <= 0.075
     assert told["dense_p90"] <= 0.25
     assert told["moe_median"] <= 0.15
+    assert told["moe_p90"] <= 0.35
     assert told["megatron_median"] <= 0.09
     assert told["within_20"] >= 0.85
     assert 0.75 <= told["coverage_80"] <= 0.88
