@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from pages.components import answer, backing, fields, labels, shell, takeaway
+from pages.components import answer, backing, fields, labels, next_steps, shell, takeaway
 
 with shell.page(
     "Recommendation",
@@ -27,6 +27,7 @@ with shell.page(
     answer.alternatives(result)
     answer.changes(result)
     answer.ruled_out(result)
+    next_steps.links(workload)
     st.subheader("What it rests on", anchor=False)
     backing.score(result)
     fields.weights()

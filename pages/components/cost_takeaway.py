@@ -20,7 +20,7 @@ def downloads(report: CostReport, answer: Assessment) -> None:
     with st.container(horizontal=True):
         st.download_button(
             "PDF",
-            lambda: pdf(answer, link),
+            lambda: pdf(answer, link, costs=report),
             f"{stem}.pdf",
             "application/pdf",
             on_click="ignore",
