@@ -180,15 +180,18 @@ def _decode_pool(c: Candidate, ask: ServingAsk, peak: float) -> tuple[int, float
 class Check:
     """The plan simulated at its peak, beside the closed form, and what follows for the replicas.
 
-    `replicas` : enough in the simulation (the plan's own where it holds); `holds` : the plan's
-    own number meets the targets in the simulation
+    `replicas` : enough in the simulation (the plan's own where it holds), `enough` whether they
+    are; `holds` : the plan's own number meets the targets in the simulation; `usd_per_month` of
+    so many, machines kept around the clock
     """
 
     simulated: Simulated
     planned: At
     replicas_planned: int
     replicas: int
+    enough: bool
     holds: bool
+    usd_per_month: float
     ttft_s: float
     ttft_off: float
     tpot_off: float
@@ -213,6 +216,7 @@ def check_plan(
     first: Simulated | None = None
     count = planned
     most = planned + max(math.ceil(planned * MOST_MORE_REPLICAS), 2)
+    enough = False
     while count <= most:
         try:
             seen = simulate(
@@ -224,6 +228,7 @@ def check_plan(
         if first is None:
             first = seen
         if seen is not None and _inside(seen, ask):
+            enough = True
             break
         count += max(planned // 50, 1)
     if seen is None or first is None:
@@ -232,9 +237,13 @@ def check_plan(
             right="more replicas",
         )  # fmt: skip
     at = at_rate(curve(option.candidate.replica, ask.load, percentile), ask.traffic.peak / planned)
-    ttft = _percentile(first, percentile)
+    ttft, c = _percentile(first, percentile), option.candidate
+    count = min(count, most)
+    machines = c.machines(count) + ask.spare * c.machines_per_replica
+    each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
     return Check(
-        first, at, planned, min(count, most), count == planned, ttft,
+        first, at, planned, count, enough, enough and count == planned,
+        machines * each * HOURS_PER_MONTH, ttft,
         ttft / at.ttft_target_s - 1.0, first.tpot_mean_s / at.tpot_mean_s - 1.0,
     )  # fmt: skip
 

@@ -214,9 +214,7 @@ def size(candidate: Candidate, ask: ServingAsk) -> ServingOption:
     each = candidate.machine.per_machine * price.likely
     always, by_hour = machines * each * HOURS_PER_MONTH, _daily(likely) * DAYS_PER_MONTH
     usd = by_hour if ask.scaling == "by_hour" else always
-    dear, cheap = (
-        _monthly(candidate, ask, x) if x > 0 else math.inf for x in (carried.low, carried.high)
-    )
+    dear, cheap = (_monthly(candidate, ask, x) for x in (carried.low, carried.high))
     usd_range = _joined(usd, (cheap, dear), price)
     share = ask.traffic.peak / replicas if replicas else 0.0
     points = curve(candidate.replica, ask.load, ask.targets.percentile)
@@ -282,11 +280,12 @@ def _daily(hours: Sequence[Hour]) -> float:
 
 
 def _monthly(candidate: Candidate, ask: ServingAsk, requests_per_s: float) -> float:
-    """Dollars a month at another capacity, by the scaling asked for."""
-    hours = fleet(candidate, ask, requests_per_s)
-    if ask.scaling == "by_hour":
-        return _daily(hours) * DAYS_PER_MONTH
-    return max(h.usd for h in hours) * HOURS_PER_MONTH
+    """Dollars a month at another capacity, by the scaling asked for; infinite at none."""
+    if requests_per_s <= 0:
+        return math.inf
+    return float(
+        fleet_usd(candidate, ask, np.array(requests_per_s), np.array([ask.traffic.mean]))[0]
+    )
 
 
 def _joined(usd: float, by_capacity: tuple[float, float], price: Estimate) -> Estimate:

@@ -106,9 +106,10 @@ def shapes() -> dict[str, tuple[str, tuple[float, ...]]]:
 def traffic_of(
     mean: float, shape: str | Sequence[float] = "even", *, peak_factor: float | None = None
 ) -> Traffic:
-    """Traffic of a mean rate with a shape, sharpened to a peak factor where one is told.
+    """Traffic of a mean rate with a shape; a peak factor that is told is met.
 
-    shape : a name of `data/traffic_shapes.csv`, or 24 numbers of any unit
+    shape : a name of `data/traffic_shapes.csv`, sharpened to the peak factor; or 24 numbers of any
+        unit, which stay as they are: a peak above theirs lies within the hours
     peak_factor : the busiest minutes over the mean; None takes the shape as it is
 
     Raises
@@ -127,7 +128,8 @@ def traffic_of(
     burst = 1.0
     if peak_factor is not None:
         check("peak_factor", peak_factor, least=1.0)
-        profile = sharpened(profile, peak_factor)
+        if isinstance(shape, str):
+            profile = sharpened(profile, peak_factor)
         burst = max(peak_factor / float(profile.max()), 1.0)
     return Traffic(tuple((profile * mean).tolist()), burst)
 

@@ -18,7 +18,7 @@ from engine.errors import ImportFileError
 from engine.estimate.queueing import Array
 from engine.estimate.traffic import HOURS
 
-LARGEST_BYTES = 50_000_000
+LARGEST_BYTES = 25_000_000
 FEWEST = 20
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII

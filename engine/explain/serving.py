@@ -140,7 +140,8 @@ def serving_report(
     ------
     InputError : with the field's name, when a value can't be used
     """
-    resolved = _resolve(workload, terms)
+    named_shape = shape_of_terms(terms)
+    resolved = _resolve(workload, terms, named_shape)
     ask = ask_of(workload, terms, {r.name: r.value for r in resolved})
     quoted, unknown = with_quotes(catalogue, workload, today)
     machines = machines_of(workload, terms, quoted, today, costs or CostTerms())
@@ -156,7 +157,7 @@ def serving_report(
         *_apis(ask, answer),
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
-        (*_term_notes(terms), *unknown),
+        (*_term_notes(terms), *_other_size(workload, named_shape), *unknown),
         today,
     )
 
@@ -164,7 +165,7 @@ def serving_report(
 # ---- what is asked -------------------------------------------------------------------------------
 
 
-def _resolve(w: Workload, terms: ServingTerms) -> tuple[Resolved, ...]:
+def _resolve(w: Workload, terms: ServingTerms, shape: ModelShape | None) -> tuple[Resolved, ...]:
     """Every number of the ask: told, the prior of online inference, or the usual target."""
     rows = []
     for name, unit in (
@@ -172,7 +173,9 @@ def _resolve(w: Workload, terms: ServingTerms) -> tuple[Resolved, ...]:
         ("tokens_out", "tokens"), ("rate_per_s", "1/s"), ("peak_factor", "times"),
     ):  # fmt: skip
         told = getattr(w, name)
-        if told is None:
+        if name == "model_params_b" and shape is not None:
+            rows.append(Resolved(name, shape.total_params / 1e9, unit, True, shape.name))
+        elif told is None:
             usual = prior(Kind.online_inference, name)
             rows.append(Resolved(name, usual.likely, unit, False, usual.source))
         else:
@@ -212,6 +215,19 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
     )
     keep = Keep.always_on if terms.pay in COMMITTED else terms.keep
     return ServingAsk(shape, load, traffic, targets, precision, terms.spare, keep.value)
+
+
+def _other_size(w: Workload, shape: ModelShape | None) -> tuple[str, ...]:
+    """Words where the job's size and the model that is planned for are not the same."""
+    if shape is None or w.model_params_b is None:
+        return ()
+    size = shape.total_params / 1e9
+    if abs(w.model_params_b / size - 1.0) < 0.02:
+        return ()
+    return (
+        f"the job's details say {w.model_params_b:.3g} billion parameters; this plan is for "
+        f"{shape.name} with {size:.3g} billion",
+    )
 
 
 def _term_notes(terms: ServingTerms) -> tuple[str, ...]:

@@ -83,13 +83,15 @@ def what_runs(report: ServingReport, option: ServingOption) -> str:
     ask = report.ask
     layout = option.candidate.layout.told(ask.shape.is_moe)
     replicas = (
-        f"One replica ({layout}) carries"
+        f"one replica ({layout}) carries"
         if option.replicas == 1
         else f"{option.replicas:,} replicas ({layout}) carry"
     )
     kept = option.machines - option.candidate.machines(option.replicas)
     spare = "none spare" if not kept else f"{kept:,} of the machines spare"
+    bits = option.candidate.replica.plan.weight_bytes * 8
     return (
+        f"{ask.shape.name or 'The model'}, weights in {number(float(bits))} bits: "
         f"{replicas} the peak of {per_second(ask.traffic.peak)}, {spare}. The peak is "
         f"{ask.traffic.peak_to_mean:.2g} times the mean of {per_second(ask.traffic.mean)}, so the "
         f"machines are used to {percent(option.utilization)} over the day."
@@ -261,9 +263,14 @@ def checked(found: Check, report: ServingReport) -> str:
     )
     if found.holds:
         return f"The simulation confirms the plan. {said}"
+    if not found.enough:
+        return (
+            f"In the simulation even {found.replicas:,} replicas in place of "
+            f"{found.replicas_planned:,} miss the targets: take another machine. {said}"
+        )
     return (
         f"The simulation corrects the plan: {found.replicas:,} replicas in place of "
-        f"{found.replicas_planned:,}. {said}"
+        f"{found.replicas_planned:,}, {money(found.usd_per_month)} a month. {said}"
     )
 
 

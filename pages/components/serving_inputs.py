@@ -14,7 +14,7 @@ import streamlit as st
 from engine.errors import ClusterFitError
 from engine.estimate.model_shape import shape_from_text
 from engine.estimate.traffic import shapes
-from engine.estimate.traffic_log import read_log
+from engine.estimate.traffic_log import LARGEST_BYTES, read_log
 from engine.explain.serving import ServingReport
 from engine.explain.serving_shapes import numbers_of, published_models
 from engine.workload.serving_terms import (
@@ -122,7 +122,7 @@ def load() -> None:
         _own_hours()
     st.file_uploader(
         "Or a log: one request a line, with its time", type=["csv", "log", "txt", "json", "jsonl"],
-        key="serving_log", on_change=_take_log,
+        key="serving_log", on_change=_take_log, max_upload_size=int(LARGEST_BYTES / 1e6),
     )  # fmt: skip
     _file_message("serving_log_message")
     term(OF, "length_cv")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 
 import numpy as np
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
-from engine.estimate.model_shape import shape_from_size
-from engine.estimate.serving import serving_capacity
+from engine.estimate.model_shape import shape_from_config, shape_from_size
+from engine.estimate.serving import network_of, serving_capacity
 from engine.estimate.serving_frontier import check_plan, disaggregated, frontier
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag, candidates, layouts
 from engine.estimate.serving_plan import ServingAsk, fleet_usd, plan_serving, size
@@ -424,7 +424,10 @@ def test_the_plan_is_simulated_and_told_to_hold_or_not() -> None:
     assert found.replicas_planned == option.replicas
     assert option.replicas <= found.replicas <= option.replicas + 1
     assert abs(found.tpot_off) < 0.08
+    assert found.enough
     assert found.holds == (found.replicas == found.replicas_planned)
+    machines = found.replicas + 1
+    assert found.usd_per_month == pytest.approx(machines * 3.0 * 730)
     with pytest.raises(InputError):
         check_plan(replace(option, replicas=0), request)
 
@@ -487,6 +490,41 @@ def test_hosting_wins_from_where_the_cheapest_fleet_meets_the_price() -> None:
         assert again.answer.best.usd_per_month.likely < b.usd_per_request * rate * 2_628_000
 
 
+CONFIGS = {
+    "gpt-oss": {
+        "model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_hidden_layers": 24,
+        "hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 201088, "num_local_experts": 32,
+        "num_experts_per_tok": 4, "sliding_window": 128,
+        "layer_types": ["sliding_attention", "full_attention"] * 12,
+    },
+    "llama": {
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 32,
+        "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": 128256,
+        "quantization_config": {"quant_method": "awq", "bits": 4},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_shape_read_from_a_file_plans_the_same_from_the_link(name: str) -> None:
+    shape = shape_from_config(CONFIGS[name], name)
+    back = shape_of_terms(ServingTerms(model=name, shape=numbers_of(shape)))
+    assert back is not None
+    for field in fields(network_of(shape)):
+        one, two = (getattr(network_of(s), field.name) for s in (shape, back))
+        assert two == pytest.approx(one, rel=1e-6), field.name
+    assert back.quantized_bits == pytest.approx(shape.quantized_bits, abs=1e-3)
+
+
+def test_another_size_in_the_details_is_told() -> None:
+    workload = Workload(kind=Kind.online_inference, model_params_b=8)
+    report = serving_report(workload, ServingTerms(model="Llama-3.1-70B"), CATALOGUE, TODAY)
+    assert any("8 billion" in note and "70.6" in note for note in report.notes)
+    assert report.resolved[0].value == pytest.approx(70.554)
+
+
 def test_an_empty_workload_gets_a_plan_from_priors() -> None:
     report = serving_report(Workload(), ServingTerms(), CATALOGUE, TODAY)
     assert report.answer.options
@@ -503,6 +541,8 @@ def test_a_shape_travels_as_numbers() -> None:
                      "mla_cache_width", "experts", "experts_per_token"):  # fmt: skip
             assert getattr(back, name) == pytest.approx(getattr(shape, name)), name
         assert (back.attention == "mla") == (shape.attention == "mla")
+        # What serving reads of a model is the same to the last element.
+        assert network_of(back) == network_of(shape)
     with pytest.raises(InputError) as told:
         shape_of_terms(ServingTerms(model="no such model"))
     assert told.value.where == "model"

@@ -55,10 +55,17 @@ def test_what_hours_cannot_show_is_a_burst_within_the_hour() -> None:
     flat = traffic_of(4.0, "even", peak_factor=3.0)
     assert flat.hourly == pytest.approx([4.0] * 24)
     assert flat.burst == pytest.approx(3.0)
-    # Twelve equal hours at the top can't hold more than twice the mean.
-    half = traffic_of(4.0, HALF_DAY, peak_factor=5.0)
-    assert max(half.hourly) == pytest.approx(8.0, rel=1e-3)
-    assert half.peak == pytest.approx(20.0)
+    # Six hours at the top can't hold more than four times the mean.
+    night = traffic_of(4.0, "night", peak_factor=5.0)
+    assert max(night.hourly) == pytest.approx(16.0, rel=1e-3)
+    assert night.peak == pytest.approx(20.0)
+
+
+def test_hours_that_were_told_stay_as_they_are() -> None:
+    told = traffic_of(4.0, HALF_DAY, peak_factor=2.0)
+    assert told.hourly == pytest.approx([2.0] * 12 + [6.0] * 12)
+    assert told.burst == pytest.approx(2.0 / 1.5)
+    assert told.peak == pytest.approx(8.0)
 
 
 @given(st.floats(0.01, 1e5), st.sampled_from(sorted(shapes())), st.floats(1.0, 50.0))

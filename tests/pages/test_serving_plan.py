@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -135,6 +136,40 @@ def test_the_hours_of_a_day_are_typed_in(app: Open) -> None:
     assert "no list of numbers" in page.error[0].value
     page.text_input(key="serving_hours").set_value("1 2 3").run()
     assert "24" in page.error[0].value
+
+
+def test_a_model_is_read_from_its_file(app: Open, said: Said) -> None:
+    config = {
+        "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 64,
+        "hidden_size": 5120, "intermediate_size": 25600, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
+    }  # fmt: skip
+    page = visit(app)
+    uploader: Any = page.file_uploader(key="serving_config")
+    uploader.set_value(("config.json", json.dumps(config).encode(), "application/json")).run()
+    # Qwen3-32B: 32.8 billion parameters by its card.
+    assert said(page).model_params_b == pytest.approx(32.8, rel=0.01)
+    assert said_terms(page).shape[2:6] == (64, 5120, 64, 8)
+    uploader = page.file_uploader(key="serving_config")
+    uploader.set_value(("config.json", b"{}", "application/json")).run()
+    assert page.error
+
+
+def test_a_log_tells_rate_peak_and_day(app: Open, said: Said) -> None:
+    start = datetime(2026, 11, 23)
+    times = [start + timedelta(hours=h, seconds=30 * i) for h in range(168) for i in range(120)
+             if h % 24 >= 12 or i % 4 == 0]  # fmt: skip
+    text = "\n".join(t.isoformat() for t in times)
+    page = visit(app)
+    uploader: Any = page.file_uploader(key="serving_log")
+    uploader.set_value(("requests.log", text.encode(), "text/plain")).run()
+    # A request every two minutes in the morning, every 30 s after noon: one in 48 s.
+    assert said(page).rate_per_s == pytest.approx(1 / 48, rel=0.01)
+    assert said(page).peak_factor == pytest.approx(1.6, rel=0.1)
+    terms = said_terms(page)
+    assert terms.day is DayShape.own
+    assert terms.hourly[20] / terms.hourly[3] == pytest.approx(4, rel=0.02)
+    assert "12,600 requests over 7 days" in words(page)
 
 
 def test_the_simulation_says_whether_the_plan_holds(app: Open) -> None:
