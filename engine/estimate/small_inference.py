@@ -1,0 +1,387 @@
+"""Small models on GPUs and CPU servers: what one unit answers inside a latency target.
+
+Measured rates per GPU and per core are in `data/inference_rates.csv`. A GPU takes what has
+gathered as a batch; a CPU server runs workers of some cores, each on one item. Both queue, and the
+largest rate at which a share of the answers stays within the target is the unit's capacity.
+Formulae work on floats and arrays alike. Knows no prices. Rates per second, times in seconds.
+
+References
+----------
+[1] MLPerf Inference, closed division, data centre: offline and server rates.
+[2] Queues as in `engine.estimate.queueing`: Allen–Cunneen, bulk service.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from engine.catalogue import load_catalogue
+from engine.catalogue.models import Accelerator, Provenance, Row
+from engine.catalogue.read import parse, rows
+from engine.errors import DataError, InputError
+from engine.estimate.named import named
+from engine.estimate.queueing import bulk_service, check, wait_percentile
+
+Array = NDArray[np.float64]
+Real = float | Array
+DATA = Path(__file__).resolve().parents[2] / "data"
+PARAMETERS = DATA / "jobs_parameters.csv"
+LARGEST_BATCH = 1024.0
+HALVINGS = 26  # of the interval in which the largest rate is sought: to a ten-millionth
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Family = Literal["vision", "text", "speech", "recommender", "language", "trees", "embedding"]
+
+
+class Rate(Row):
+    """What one GPU, or one server of `cores`, does of a model.
+
+    offline_low, offline_per_s, offline_high : items a second without a latency target
+    server_per_s : inside the target `server_target_ms` at 99%, Poisson arrivals [1]
+    """
+
+    model: str
+    title: str
+    family: Family
+    item: str
+    hardware: Literal["gpu", "cpu"]
+    hardware_id: str = ""
+    name: str
+    cores: Positive | None = None
+    offline_low: Positive
+    offline_per_s: Positive
+    offline_high: Positive
+    server_per_s: Positive | None = None
+    server_target_ms: Positive | None = None
+    submissions: int
+    provenance: Provenance
+
+
+def parameter(name: str) -> float:
+    """The likely value of a named parameter of this module's table."""
+    return named(PARAMETERS)[name].likely
+
+
+@cache
+def rates(file: Path = DATA / "inference_rates.csv") -> tuple[Rate, ...]:
+    """All measured rates, in the order of the table.
+
+    Raises
+    ------
+    DataError : a row without source, a range out of order, a server without its cores
+    """
+    found = []
+    for line, cells in rows(file):
+        row = parse(Rate, cells, file, line, date.today())
+        if not row.offline_low <= row.offline_per_s <= row.offline_high:
+            raise DataError("is not in order", file=file, line=line, column="offline_per_s",
+                            right="low ≤ likely ≤ high")  # fmt: skip
+        if row.hardware == "cpu" and row.cores is None:
+            raise DataError("is empty", file=file, line=line, column="cores")
+        found.append(row)
+    return tuple(found)
+
+
+@cache
+def models() -> Mapping[str, Rate]:
+    """One row of each measured model by its id: title, family, what an item is."""
+    return {row.model: row for row in reversed(rates())}
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A rate with its range; `how` says whether it was measured or follows from what was."""
+
+    low: float
+    likely: float
+    high: float
+    how: str
+    measured: bool
+
+
+def gpu_rate(model: str, gpu: Accelerator, leave_out: str = "") -> Predicted | None:
+    """Offline items a second of a model on one GPU; None where no GPU was measured with it.
+
+    A GPU that was not measured follows from those that were by dense throughput and memory
+    bandwidth, the more alike the more they count.
+
+    leave_out : id of hardware whose rows are not used, for back-tests
+    """
+    known = [r for r in rates() if r.model == model and r.hardware == "gpu"]
+    for row in known:
+        if row.hardware_id == gpu.sku != leave_out:
+            said = f"measured: {row.provenance.source}"
+            return Predicted(row.offline_low, row.offline_per_s, row.offline_high, said, True)
+    catalogue = _accelerators()
+    others = [r for r in known if r.hardware_id in catalogue and r.hardware_id != leave_out]
+    mine = _peak(gpu)
+    if not others or mine is None:
+        return None
+    share = parameter("gpu_compute_exponent")
+    logs, weights = [], []
+    for row in others:
+        other = catalogue[row.hardware_id]
+        peak = _peak(other)
+        if peak is None:
+            continue
+        compute = math.log(mine / peak)
+        memory = math.log(gpu.memory_bandwidth_gb_per_s / other.memory_bandwidth_gb_per_s)
+        logs.append(math.log(row.offline_per_s) + share * compute + (1.0 - share) * memory)
+        weights.append(math.exp(-1.5 * (abs(compute) + abs(memory))))
+    if not logs:
+        return None
+    likely = math.exp(float(np.average(logs, weights=weights)))
+    spread = named(PARAMETERS)["gpu_unmeasured_spread"].likely
+    said = f"not measured: follows from {len(logs)} other GPUs by throughput and bandwidth"
+    return Predicted(likely / spread, likely, likely * spread, said, False)
+
+
+def core_rate(model: str, leave_out: str = "") -> Predicted | None:
+    """Offline items a second of a model on one physical core; None where it was not measured.
+
+    Rates a core are alike over generations of Xeons with matrix units, so their median counts.
+    """
+    known = [
+        r
+        for r in rates()
+        if r.model == model and r.hardware == "cpu" and r.hardware_id != (leave_out or None)
+    ]
+    each = [(r.offline_low / r.cores, r.offline_per_s / r.cores, r.offline_high / r.cores)
+            for r in known if r.cores]  # fmt: skip
+    if not each:
+        return None
+    likely = float(np.median([e[1] for e in each]))
+    spread = named(PARAMETERS)["cpu_core_spread"].likely
+    # The median server's own range, and that of another generation.
+    low = min(max(min(e[0] for e in each), likely / spread**2), likely / spread)
+    high = max(min(max(e[2] for e in each), likely * spread**2), likely * spread)
+    said = f"measured on {len(each)} kinds of server: {known[0].provenance.source}"
+    return Predicted(low, likely, high, said, True)
+
+
+# ---- inside a latency target ---------------------------------------------------------------------
+
+
+def gpu_response(
+    rate: Real, offline_per_s: Real, percentile: float, hold_s: Real = 0.0
+) -> tuple[Array, Array]:
+    """Response that a share of requests stays within on one GPU that takes batches, and the batch.
+
+    A batch of b takes fixed + b/offline. Whoever comes during a batch waits for its rest (uniform
+    over its length) and joins the next; where batches are full, those behind wait longer [2].
+    """
+    lam = check("rate", rate, least=0.0)
+    each = 1.0 / check("offline_per_s", offline_per_s, above=0.0)
+    fixed = parameter("gpu_fixed_ms") / 1000.0
+    hold = check("hold_s", hold_s, least=0.0)
+    found = bulk_service(lam, fixed, each, LARGEST_BATCH, delay_s=hold)
+    batch, load = np.asarray(found.batch), np.asarray(found.load)
+    service = fixed + each * batch
+    mean = np.asarray(found.response_s)
+    rest = np.minimum(load, 1.0) * service
+    longer = rest * (percentile - 0.5) + hold * 0.5
+    steady = lam * each < 1.0
+    return np.where(steady, np.maximum(mean + longer, service), np.inf), batch
+
+
+def gpu_capacity(
+    offline_per_s: Real, target_s: Real, percentile: float, hold_s: Real = 0.0
+) -> Real:
+    """Largest rate at which a share of answers of one GPU stays within the target; 0 below its
+    floor, which is the time of a batch of one."""
+    inside = parameter("gpu_inside_share")
+    off = check("offline_per_s", offline_per_s, above=0.0) * inside
+    goal, off, hold = np.broadcast_arrays(check("target_s", target_s, above=0.0), off,
+                                          check("hold_s", hold_s, least=0.0))  # fmt: skip
+
+    def good(lam: Array) -> Array:
+        return np.asarray(gpu_response(lam, off, percentile, hold)[0] <= goal)
+
+    return _largest(good, off)
+
+
+def gpu_floor_s(offline_per_s: Real, hold_s: Real = 0.0) -> Real:
+    """Shortest answer of a GPU: one item alone in its batch."""
+    fixed = parameter("gpu_fixed_ms") / 1000.0
+    return fixed + 1.0 / np.asarray(offline_per_s) + hold_s
+
+
+def worker_service_s(per_core_per_s: Real, cores_a_worker: Real) -> Real:
+    """Time of one item on a worker of some cores: they share it with contention [2]."""
+    k = check("cores_a_worker", cores_a_worker, least=1.0)
+    each = check("per_core_per_s", per_core_per_s, above=0.0)
+    inside = parameter("cpu_inside_share")
+    slower = 1.0 + parameter("worker_contention") * (k - 1.0)
+    return np.asarray(slower / (k * each * inside))
+
+
+def cpu_response(
+    rate: Real, per_core_per_s: Real, cores: float, cores_a_worker: int, percentile: float, *,
+    arrival_cv2: Real = 1.0,
+) -> Real:  # fmt: skip
+    """Response that a share of requests stays within on a server of workers (Allen–Cunneen)."""
+    service = worker_service_s(per_core_per_s, float(cores_a_worker))
+    workers = max(math.floor(cores / cores_a_worker), 1)
+    cv2 = parameter("service_cv2")
+    wait = wait_percentile(
+        rate, service, float(workers), percentile, arrival_cv2=arrival_cv2, service_cv2=cv2
+    )
+    return np.asarray(np.asarray(wait) + _slow_item(service, percentile))
+
+
+def _slow_item(service: Real, percentile: float) -> Array:
+    """Time of an item that is slow among others: mean and one standard deviation at 95%."""
+    spread = math.sqrt(parameter("service_cv2")) * (percentile - 0.5) / 0.45
+    return np.asarray(np.asarray(service) * (1.0 + spread))
+
+
+def cpu_capacity(
+    per_core_per_s: Real, cores: float, target_s: Real, percentile: float, *,
+    arrival_cv2: float = 1.0,
+) -> tuple[Real, Array]:  # fmt: skip
+    """Largest rate of a server inside the target, and the cores a worker with which it is reached.
+
+    Few cores a worker waste least; many answer one item sooner. The best of 1, 2, 4, … is taken.
+    """
+    each, goal = np.broadcast_arrays(
+        check("per_core_per_s", per_core_per_s, above=0.0), check("target_s", target_s, above=0.0)
+    )
+    best, with_cores = np.zeros(each.shape), np.ones(each.shape)
+    for k in worker_sizes(cores):
+        top = max(math.floor(cores / k), 1) / np.asarray(worker_service_s(each, float(k)))
+
+        def good(lam: Array, k: int = k) -> Array:
+            told = cpu_response(lam, each, cores, k, percentile, arrival_cv2=arrival_cv2)
+            return np.asarray(np.asarray(told) <= goal)
+
+        found = np.asarray(_largest(good, top))
+        better = found > best
+        best, with_cores = np.where(better, found, best), np.where(better, float(k), with_cores)
+    return _like(best), with_cores
+
+
+def worker_sizes(cores: float) -> tuple[int, ...]:
+    """Cores that may share an item: powers of two up to what the server has."""
+    most = min(int(parameter("most_cores_a_worker")), max(int(cores), 1))
+    return tuple(2**i for i in range(int(math.log2(most)) + 1))
+
+
+def cpu_floor_s(per_core_per_s: float, cores: float, percentile: float) -> tuple[float, int]:
+    """Shortest answer of a server, and the cores that share the item for it."""
+    times = {
+        k: float(_slow_item(worker_service_s(per_core_per_s, float(k)), percentile))
+        for k in worker_sizes(cores)
+    }
+    k = min(times, key=lambda size: times[size])
+    return times[k], k
+
+
+def units_for(peak_per_s: Real, capacity_per_s: Real) -> Array:
+    """Whole units for the peak, at the planned load; infinite where one carries nothing."""
+    load = parameter("target_load")
+    peak = check("peak_per_s", peak_per_s, least=0.0)
+    capacity = check("capacity_per_s", capacity_per_s, least=0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.ceil(peak / (capacity * load) - 1e-9)
+    return np.where(peak > 0.0, np.where(capacity > 0.0, np.maximum(wanted, 1.0), np.inf), 0.0)
+
+
+# ---- back-test on the MLPerf pairs ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One model on one CPU server and one GPU: GPU over CPU rate, predicted and measured."""
+
+    model: str
+    cpu: str
+    gpu: str
+    inside_target: bool
+    predicted: float
+    measured: float
+
+    def right(self, price_ratio: float = 1.0) -> bool:
+        """Whether the prediction names the side that is the better at a price ratio."""
+        return (self.predicted >= price_ratio) == (self.measured >= price_ratio)
+
+
+def mlperf_pairs() -> tuple[Pair, ...]:
+    """Every pair of a measured CPU server and a measured GPU, predicted from other hardware only.
+
+    Inside the server scenario's target at 99% where both were measured so, offline otherwise.
+    """
+    catalogue = _accelerators()
+    found = []
+    cpus = [r for r in rates() if r.hardware == "cpu" and r.hardware_id]
+    gpus = [r for r in rates() if r.hardware == "gpu" and r.hardware_id in catalogue]
+    for cpu in cpus:
+        for gpu in (g for g in gpus if g.model == cpu.model):
+            core = core_rate(cpu.model, leave_out=cpu.hardware_id)
+            device = gpu_rate(gpu.model, catalogue[gpu.hardware_id], leave_out=gpu.hardware_id)
+            if core is None or device is None or cpu.cores is None:
+                continue
+            served = gpu.server_per_s is not None and cpu.server_per_s is not None
+            if served and gpu.server_target_ms and gpu.server_per_s and cpu.server_per_s:
+                goal = gpu.server_target_ms / 1000.0
+                told_gpu = gpu_capacity(device.likely, goal, 0.99)
+                told_cpu, _ = cpu_capacity(core.likely, cpu.cores, goal, 0.99)
+                measured = gpu.server_per_s / cpu.server_per_s
+            else:
+                told_gpu, told_cpu = device.likely, core.likely * cpu.cores
+                measured = gpu.offline_per_s / cpu.offline_per_s
+            ratio = float(told_gpu) / float(told_cpu) if float(told_cpu) > 0 else math.inf
+            found.append(Pair(cpu.model, cpu.name, gpu.name, served, ratio, measured))
+    return tuple(found)
+
+
+def check_models(name: str) -> str:
+    """The id of a measured model.
+
+    Raises
+    ------
+    InputError : no such model
+    """
+    if name not in models():
+        raise InputError(f"“{name[:40]}” was not measured", where="like",
+                         right="one of " + ", ".join(models()))  # fmt: skip
+    return name
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+@cache
+def _accelerators() -> Mapping[str, Accelerator]:
+    return load_catalogue().accelerators
+
+
+def _peak(gpu: Accelerator) -> float | None:
+    """Dense 16-bit throughput; from 8-bit integers where only that is known."""
+    half = gpu.bf16_tflops_dense or gpu.fp16_tflops_dense
+    return half or (gpu.int8_tops_dense / 2.0 if gpu.int8_tops_dense else None)
+
+
+def _largest(good: object, top: Array) -> Real:
+    """Largest rate between 0 and `top` for which `good` holds; good must fail once and for all."""
+    assert callable(good)
+    low, high = np.zeros_like(np.asarray(top)), np.asarray(top, dtype=float)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        fine = good(middle)
+        low, high = np.where(fine, middle, low), np.where(fine, high, middle)
+    # Nothing fits where even the smallest rate tried did not.
+    return _like(np.where(low < top * 1e-9, 0.0, low))
+
+
+def _like(x: Array) -> Real:
+    return float(x) if np.ndim(x) == 0 else x

@@ -1,0 +1,146 @@
+"""Small models: rates, queues inside a target, MLPerf pairs predicted from other hardware."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.catalogue import load_catalogue
+from engine.errors import InputError
+from engine.estimate.small_inference import (
+    check_models,
+    core_rate,
+    cpu_capacity,
+    cpu_floor_s,
+    cpu_response,
+    gpu_capacity,
+    gpu_floor_s,
+    gpu_rate,
+    gpu_response,
+    mlperf_pairs,
+    models,
+    parameter,
+    rates,
+    units_for,
+    worker_service_s,
+    worker_sizes,
+)
+
+
+def test_rates_have_sources_and_cores() -> None:
+    assert len(rates()) > 60
+    assert all(r.cores for r in rates() if r.hardware == "cpu")
+    assert {"resnet50", "bert-large", "dlrm-v2", "trees"} <= set(models())
+
+
+def test_mlperf_verdict_is_right_for_nine_of_ten_pairs() -> None:
+    # Each side of a pair is predicted without any row of its own hardware. Always saying "the GPU
+    # answers more" would be right for four of five.
+    pairs = mlperf_pairs()
+    right = float(np.mean([p.right() for p in pairs]))
+    always = float(np.mean([p.measured >= 1.0 for p in pairs]))
+    assert len(pairs) > 100
+    assert right >= 0.90
+    assert right > always + 0.1
+    off = np.abs(np.log([p.predicted / p.measured for p in pairs]))
+    assert float(np.exp(np.median(off))) < 1.35
+
+
+def test_a_measured_gpu_takes_its_own_rate() -> None:
+    gpus = load_catalogue().accelerators
+    found = gpu_rate("resnet50", gpus["l4"])
+    assert found is not None
+    assert found.measured
+    assert found.likely == pytest.approx(13_068, rel=0.01)  # MLPerf v3.0 and v4.1, one L4
+
+
+def test_an_unmeasured_gpu_follows_from_others_with_a_wider_range() -> None:
+    gpus = load_catalogue().accelerators
+    # Left out, an L40S must still come out within a half of what was measured, 43,651 a second.
+    found = gpu_rate("resnet50", gpus["l40s"], leave_out="l40s")
+    assert found is not None
+    assert not found.measured
+    assert found.low < found.likely < found.high
+    assert 0.5 < found.likely / 43_651 < 1.5
+    assert gpu_rate("trees", gpus["l4"]) is None
+
+
+def test_rates_a_core_are_alike_over_generations() -> None:
+    # ResNet-50: 20,553/112 = 184, 25,204/128 = 197, 45,617/256 = 178 a second and core.
+    found = core_rate("resnet50")
+    assert found is not None
+    assert found.likely == pytest.approx(183.5, rel=0.01)
+
+
+def test_a_lone_item_takes_launch_and_service() -> None:
+    # 0.64 ms of launches and 1 ms of work.
+    assert float(gpu_floor_s(1000.0)) == pytest.approx(0.00164)
+    response, batch = gpu_response(1e-6, 1000.0, 0.95)
+    assert float(batch) == 1.0
+    assert float(response) == pytest.approx(0.00164, rel=0.01)
+
+
+def test_batches_grow_with_the_rate_until_nothing_is_steady() -> None:
+    # b = λ·fixed/(1 − λ·each): at 900 a second 0.9·0.64/0.1 = 5.76.
+    response, batch = gpu_response(np.array([900.0, 1000.0]), 1000.0, 0.95)
+    assert float(batch[0]) == pytest.approx(5.76)
+    assert np.isfinite(response[0])
+    assert math.isinf(response[1])
+
+
+def test_capacity_is_the_rate_at_the_target() -> None:
+    goal = 0.02
+    most = float(gpu_capacity(5000.0, goal, 0.95))
+    off = 5000.0 * parameter("gpu_inside_share")
+    assert float(gpu_response(most * 0.999, off, 0.95)[0]) <= goal
+    assert float(gpu_response(most * 1.001, off, 0.95)[0]) > goal
+    assert 0.7 * off < most < off
+
+
+def test_a_looser_target_carries_more_and_none_below_the_floor() -> None:
+    goals = np.array([0.0005, 0.002, 0.02, 0.2])
+    most = np.asarray(gpu_capacity(5000.0, goals, 0.95))
+    assert most[0] == 0.0
+    assert np.all(np.diff(most) > 0)
+    held, _ = cpu_capacity(10.0, 16.0, np.array([0.001, 0.2, 0.5, 5.0]), 0.95)
+    assert np.asarray(held)[0] == 0.0
+    assert np.all(np.diff(np.asarray(held)) > 0)
+
+
+def test_workers_share_an_item_only_when_one_core_is_too_slow() -> None:
+    # One core takes 100 ms an item. With a second at hand one core a worker wastes least; within
+    # 40 ms an item must be shared by several.
+    _, loose = cpu_capacity(10.0, 16.0, 2.0, 0.95)
+    _, tight = cpu_capacity(10.0, 16.0, 0.04, 0.95)
+    assert float(loose) == 1
+    assert float(tight) >= 4
+    assert worker_sizes(16.0) == (1, 2, 4, 8, 16)
+    assert worker_sizes(3.0) == (1, 2)
+
+
+def test_a_worker_of_four_cores_by_hand() -> None:
+    # 10 a second and core, 88% left inside a target, 3% a further core: 1.09/(4·8.8) = 31 ms.
+    assert float(worker_service_s(10.0, 4.0)) == pytest.approx(
+        (1 + 3 * parameter("worker_contention")) / (4 * 10 * parameter("cpu_inside_share"))
+    )
+
+
+def test_no_load_answers_in_the_time_of_one_item() -> None:
+    floor, cores = cpu_floor_s(10.0, 16.0, 0.95)
+    assert cores == 16
+    assert float(cpu_response(0.0, 10.0, 16.0, 16, 0.95)) == pytest.approx(floor)
+
+
+def test_units_are_whole_and_none_for_no_requests() -> None:
+    # 100 a second at 75% of 50 each: 2.67 → 3.
+    found = units_for(np.array([0.0, 100.0, 100.0]), np.array([50.0, 50.0, 0.0]))
+    assert found[0] == 0
+    assert found[1] == 3
+    assert math.isinf(found[2])
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(InputError, match="not measured"):
+        check_models("resnet-9000")
