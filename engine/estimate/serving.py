@@ -268,13 +268,17 @@ def saturated_tokens_per_s(
     net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, prompt: Real, answer: Real,
     usable: float = USABLE_MEMORY,
 ) -> Real:  # fmt: skip
-    """Output tokens per second of a replica with always a request waiting: λ·O of a full batch."""
+    """Output tokens per second of a replica with always a request waiting: λ·O of a full batch.
+
+    Of the work on others' prompts the share `interleave` lengthens a token, as in a closed loop;
+    the rest passes beside the reading of weights and caches.
+    """
     context = prompt + answer / 2.0
     room = np.clip(slots(net, hw, plan, eff, context, usable), 1.0, 2.0 * MAX_SEQUENCES)
     step = decode_seconds(net, hw, plan, eff, room, context)
     together = np.clip(4.0 * CHUNK_TOKENS / prompt, 1.0, room)
     shared = prompt_seconds_each(net, hw, plan, eff, together, prompt)
-    life = np.maximum(answer - 1.0, 1.0) * step + room * shared
+    life = np.maximum(answer - 1.0, 1.0) * step + eff.interleave * room * shared
     return np.asarray(room * answer / (life * eff.saturated))
 
 
