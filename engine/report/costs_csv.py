@@ -155,6 +155,7 @@ def _about(report: CostReport, way: Way, answer: Assessment) -> Iterator[Line]:
         ("Racks", float(own.racks), "racks"),
         ("Switches", float(own.switches), "switches"),
         ("Until delivery", float(own.delivery_months), "months"),
+        ("Useful life until the sale", float(own.life_months), "months"),
         ("Staff", own.staff_fte, "FTE"),
         ("Purchase", own.capital_usd, "USD"),
         ("Running cost over the machines' price, itemised", own.overhead_share * 100, "% a year"),
@@ -164,7 +165,8 @@ def _about(report: CostReport, way: Way, answer: Assessment) -> Iterator[Line]:
         yield Line("Ways", item, way.label, "Owning", likely=number, unit=unit)
     item = f"Resale at an age of {own.resale_months} months, share of the price"
     yield _estimate("Ways", item, own.resale, way.label, "Owning")
-    for text in (own.room, own.network):
+    yield _estimate("Ways", "Failures of devices", own.failures_per_year, way.label, "Owning")
+    for text in (own.room, own.network, own.rails):
         yield Line("Ways", text, way.label, "Owning")
 
 
@@ -200,6 +202,11 @@ def _demand(report: CostReport) -> Iterator[Line]:
     for way in view.mixes:
         if way.headline is not None:
             yield _estimate("Demand", "Best mix, cost a month", way.headline.per_month, way.label)
+            for item, usd in (
+                ("The same demand, committed alone", way.committed_alone),
+                ("The same demand, rented alone", way.rented_alone),
+            ):
+                yield Line("Demand", item, way.label, likely=usd, unit="USD/month")
 
 
 def _beside(report: CostReport, currency: Currency) -> Iterator[Line]:

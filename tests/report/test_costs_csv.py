@@ -149,6 +149,22 @@ def test_mixes_for_a_stated_demand_stand_apart() -> None:
     assert float(busy["likely"]) == pytest.approx(100 * 60 / 168)
 
 
+def test_what_stands_behind_a_purchase_is_there() -> None:
+    report, answer = costs("16-nodes-own-or-cloud")
+    lines, way = read(report, answer), report.way("buy_colocation")
+    own = way.owning
+    assert own is not None
+    assert figure(lines, "Ways", "Machines", way.label) == own.machines
+    assert figure(lines, "Ways", "Useful life until the sale", way.label) == own.life_months
+    failures = figure(lines, "Ways", "Failures of devices", way.label)
+    assert failures == pytest.approx(own.failures_per_year.likely)
+    texts = {x["item"] for x in of(lines, "Ways", way.label)}
+    assert {own.room, own.network, own.rails} <= texts
+    for mix in report.demand.mixes:
+        alone = figure(lines, "Demand", "The same demand, rented alone", mix.label)
+        assert alone == pytest.approx(mix.rented_alone)
+
+
 def test_it_opens_clean_in_a_spreadsheet() -> None:
     report, answer = costs("fraud-detection")
     workload = answer.workload.model_copy(update={"name": "=1+1"})
