@@ -208,9 +208,9 @@ def apart(found: Disaggregated | None, option: ServingOption) -> str:
             "that each pool meets alone."
         )
     size = (
-        f"{found.prefill_replicas:,} replicas for prompts and {found.decode_replicas:,} for "
-        f"decoding, {found.machines:,} machines in all, {money(found.usd_per_month)} a month, a "
-        f"token every {seconds(found.tpot_s)}"
+        f"replicas for prompts: {found.prefill_replicas:,}, for decoding: "
+        f"{found.decode_replicas:,}; {found.machines:,} machines in all, "
+        f"{money(found.usd_per_month)} a month, a token every {seconds(found.tpot_s)}"
     )
     now = option.usd_always_on
     if found.usd_per_month < now * 0.97:

@@ -33,11 +33,10 @@ def load(found: LoadCurve) -> None:
         beside = {**beside, "align": "left", "dx": 10}
     mean = [p for p in found.mean if p[1] <= ceiling]
     slow = [p for p in found.slow if p[1] <= ceiling]
-    clear = found.target is None or abs(slow[-1][1] - found.target) > ceiling / 8
     layers: list[Layer] = [
         vl.line(mean, at),
         vl.line(slow, at, strokeDash=[6, 4], strokeWidth=2),
-        vl.word(*slow[-1], found.slow_name, at, align="right", dx=-8, dy=2 if clear else 18),
+        vl.word(*slow[len(slow) * 45 // 100], found.slow_name, at, align="right", dx=-4, dy=-9),
         vl.word(*mean[len(mean) // 3], "mean", at, align="left", dy=14),
     ]
     if found.target is not None and found.target <= ceiling:

@@ -148,8 +148,11 @@ def money() -> None:
 
 def cold() -> None:
     """How a replica starts and when it is switched off."""
-    term(OF, "start", words=STARTS, widget="select", label="A replica starts from")
-    term(OF, "idle_min")
+    start, idle = st.columns(2, gap="large")
+    with start:
+        term(OF, "start", words=STARTS, widget="select", label="A replica starts from")
+    with idle:
+        term(OF, "idle_min")
 
 
 def _own_hours() -> None:
