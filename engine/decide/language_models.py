@@ -2,7 +2,8 @@
 
 Training time comes from arithmetic and a share of the peak, scaled by the ratio of the inputs to
 the likely ones: work is proportional to tokens and, to first order, to active parameters. What a
-unit serves inside the latency targets comes from the calibrated serving model.
+unit serves inside the latency targets comes from the calibrated serving model, on the terms of the
+serving plan (bits of the weights, engine, time per token); without any, the usual ones.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from engine.decide.serving_rates import (
 )
 from engine.estimate import jobs
 from engine.workload.answers import Kind
+from engine.workload.serving_terms import ServingTerms
 from engine.workload.settings import USUAL
 from engine.workload.workload import Workload
 
@@ -105,34 +107,44 @@ def cpu_bf16_flops(unit: Unit) -> float:
     return unit.vcpu / 96 * 157_286e9
 
 
-def batch_inference_hours(unit: Unit, x: Values, workload: Workload) -> Array:
+def batch_inference_hours(
+    unit: Unit, x: Values, workload: Workload, terms: ServingTerms = USUAL.serving
+) -> Array:
     """Hours of a batch of items on one unit at full throughput."""
-    found = _served(unit, x, workload)
+    found = _served(unit, x, workload, terms)
     return np.asarray(x["items_per_run"] / found.batch_requests_per_s / 3600)
 
 
-def requests_per_s(unit: Unit, x: Values, workload: Workload, inputs: Inputs) -> Array:
+def requests_per_s(
+    unit: Unit, x: Values, workload: Workload, inputs: Inputs,
+    terms: ServingTerms = USUAL.serving,
+) -> Array:  # fmt: skip
     """Requests one unit answers in a second inside the latency targets, no fuller than is safe.
 
     Of a replica of several GPUs the part of each. A unit that misses the targets whatever its load
     is sized as if it stood idle for most of the time.
     """
-    return _served(unit, x, workload).requests_per_s
+    return _served(unit, x, workload, terms).requests_per_s
 
 
-def latency_ms(unit: Unit, x: Values, workload: Workload, inputs: Inputs) -> Array:
+def latency_ms(
+    unit: Unit, x: Values, workload: Workload, inputs: Inputs,
+    terms: ServingTerms = USUAL.serving,
+) -> Array:  # fmt: skip
     """Time to the first token of a lone request [ms], 95 of 100: the floor of the unit."""
-    return np.asarray(_served(unit, x, workload).first_token_s * 1000)
+    return np.asarray(_served(unit, x, workload, terms).first_token_s * 1000)
 
 
-def inference_min_gpus(unit: Unit, workload: Workload, x: Values) -> Array:
+def inference_min_gpus(
+    unit: Unit, workload: Workload, x: Values, terms: ServingTerms = USUAL.serving
+) -> Array:
     """GPUs of one replica: the fewest that serve the model."""
-    return _served(unit, x, workload).gpus
+    return _served(unit, x, workload, terms).gpus
 
 
-def does_not_fit(unit: Unit, workload: Workload) -> str:
+def does_not_fit(unit: Unit, workload: Workload, terms: ServingTerms = USUAL.serving) -> str:
     """Why a unit can't hold the model, alone or over eight machines; empty where it can."""
-    ask, likely_values = _asked(workload)
+    ask, likely_values = _asked(workload, terms)
     replica, fits = laid_out(box_of(unit), ask, likely_values)
     if fits:
         return ""
@@ -145,7 +157,7 @@ def does_not_fit(unit: Unit, workload: Workload) -> str:
     )
 
 
-def _asked(workload: Workload) -> tuple[Ask, tuple[float, float, float]]:
+def _asked(workload: Workload, terms: ServingTerms) -> tuple[Ask, tuple[float, float, float]]:
     """What is asked of serving, and the likely size, prompt and answer."""
     told = workload.latency_ms
     target = None if told is None else told / 1000
@@ -153,12 +165,12 @@ def _asked(workload: Workload) -> tuple[Ask, tuple[float, float, float]]:
         float(value) if (value := getattr(workload, name)) else prior(workload.kind, name).likely
         for name in ("model_params_b", "tokens_in", "tokens_out")
     )
-    return ask_of(active_share(workload), target, USUAL.serving), (size, prompt, answer)
+    return ask_of(active_share(workload), target, terms), (size, prompt, answer)
 
 
-def _served(unit: Unit, x: Values, workload: Workload) -> Served:
+def _served(unit: Unit, x: Values, workload: Workload, terms: ServingTerms) -> Served:
     """What a unit serves for every row of the inputs."""
-    ask, likely_values = _asked(workload)
+    ask, likely_values = _asked(workload, terms)
     untold = UNTOLD if ask.ttft_target_s is None else ask.ttft_target_s
     size = x["model_params_b"]
     target = x["latency_ms"] / 1000 if "latency_ms" in x else np.full_like(size, untold)

@@ -15,6 +15,7 @@ from engine.decide.context import Setting, setting
 from engine.decide.serving_rates import Ask, Box, _laid_out_by_row, box_of, quantile
 from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import serving_capacity
+from engine.workload.serving_terms import ServingTerms, Weights
 from engine.workload.workload import Workload, parse
 
 TODAY = date(2026, 12, 1)
@@ -97,6 +98,15 @@ def test_slower_hardware_carries_less() -> None:
     assert z == pytest.approx([-1.2816, 0.0, 1.2816], abs=1e-3)
 
 
+def test_the_terms_of_the_serving_plan_count() -> None:
+    """Half the bytes a weight to read, and products of 8 bits at twice the rate."""
+    workload, place = asked()
+    x, h100 = place.context.inputs.point(), unit(place, "h100-sxm-80gb", 1)
+    terms = ServingTerms(weights=Weights.bits8)
+    eight = llm.requests_per_s(h100, x, workload, place.context.inputs, terms)
+    assert 1.1 * rate() < float(eight[0]) < 2.5 * rate()
+
+
 def test_draws_agree_with_rows_worked_out_one_by_one() -> None:
     workload, place = asked()
     x = place.context.inputs.draws(4096)
@@ -110,7 +120,7 @@ def test_draws_agree_with_rows_worked_out_one_by_one() -> None:
     )  # fmt: skip
     box: Box = box_of(h100)
     ask: Ask
-    ask, likely = llm._asked(workload)
+    ask, likely = llm._asked(workload, ServingTerms())
     exact = np.exp(_laid_out_by_row(box, ask, likely, np.column_stack(columns)[some])[:, 0])
     error = np.abs(found[some] / exact - 1)
     assert np.median(error) < 0.03
