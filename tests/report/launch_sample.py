@@ -100,6 +100,17 @@ CASES: dict[str, tuple[TrainingPlan, LaunchAsk]] = {
         ask(nodes=256, shape=shape_from_config(DEEPSEEK), config=json.dumps(DEEPSEEK),
             subnet_manager_host="head-1", tokenizer="org/tokenizer"),
     ),
+    "adapters, split": (
+        plan(gpus=4, tp=4, zero_stage=1, task="lora", recompute="none", global_batch_seqs=64,
+             stack="megatron"),
+        one_node(gpus_per_node=4, shape=shape_from_size(70), model="org/base-70b"),
+    ),
+    "tuned experts": (
+        plan(gpus=96, tp=2, pp=3, vp=2, ep=8, zero_stage=1, task="finetune", precision="fp8",
+             global_batch_seqs=80, stack="megatron"),
+        ask(nodes=12, model="org/experts", shape=shape_from_size(235, 22), spot=True, cloud="AWS",
+            checkpoint_dir="s3://our-bucket/runs", dataset="s3://our-bucket/corpus/tune"),
+    ),
     "long context": (
         plan(cp=4, tp=8, zero_stage=1, seq_len=131_072, global_batch_seqs=32, task="finetune",
              stack="megatron"),

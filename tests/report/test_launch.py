@@ -57,6 +57,14 @@ def test_the_sizes_multiply_to_the_gpus(name: str) -> None:
         ranks = nodes * each // (tp * pp * cp)
         micro = int(argument(text, "micro-batch-size") or 0)
         assert int(argument(text, "global-batch-size") or 0) % (micro * ranks) == 0
+    elif "train_bridge.py" in kit:
+        settings = json.loads(kit["train.json"])
+        split = settings["split"]
+        assert settings["gpus"] == nodes * each
+        model = settings["pipeline"] * split["tensor_model_parallel_size"]
+        ranks = nodes * each // (model * split["context_parallel_size"])
+        assert ranks == the_plan.dp
+        assert settings["global_batch"] % (settings["micro_batch"] * ranks) == 0
     else:
         settings = json.loads(kit["train.json"])
         assert settings["gpus"] == settings["data_parallel"] == nodes * each
@@ -152,7 +160,8 @@ def test_a_pipeline_s_idle_share_is_said() -> None:
 @pytest.mark.parametrize(
     ("name", "trainer"),
     [("fsdp", "fsdp2"), ("lora", "fsdp2"), ("offload", "deepspeed"), ("experts", "megatron"),
-     ("half precision", "deepspeed"), ("long context", "megatron"), ("sharded 8-bit", "megatron")],
+     ("half precision", "deepspeed"), ("long context", "bridge"),
+     ("adapters, split", "bridge"), ("sharded 8-bit", "megatron")],
 )  # fmt: skip
 def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
     assert plan_job(*CASES[name]).trainer == trainer
@@ -164,10 +173,11 @@ def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
         ({}, {"nodes": 8}, "nodes: 8 nodes of 8 GPUs are not the plan's 128"),
         ({}, {"gpu": "tpu-v5e"}, "gpu: there is no launch kit for 'tpu-v5e'"),
         ({"task": "finetune"}, {}, "model: is missing"),
-        ({"task": "lora", "tp": 8}, {"model": "org/m"}, "task: adapters are trained"),
+        ({"task": "qlora", "tp": 8}, {"model": "org/m"}, "task: 4-bit weights are not split"),
         ({"task": "qlora"}, {"model": "org/m"}, "zero_stage: 4-bit weights can't be sharded"),
-        ({"task": "lora", "precision": "fp8"}, {"model": "org/m"}, "precision: adapters are not"),
-        ({"tp": 8, "task": "finetune"}, {"model": "org/m"}, "config: only its size is known"),
+        ({"tp": 8, "task": "lora"}, {"model": "org/m", "gpu": "mi300x"}, "gpu: Megatron-Bridge"),
+        ({"tp": 8, "task": "lora", "optimizer": "sgd"}, {"model": "org/m"}, "optimizer: sgd is"),
+        ({"cpu_offload": True, "task": "lora"}, {"model": "org/m"}, "task: adapters need no"),
         ({"tp": 3, "gpus": 192}, {"nodes": 24}, "tp: 3 does not divide 64 heads"),
         ({"pp": 8, "zero_stage": 2, "micro_batch": 32}, {}, "zero_stage: gradients can't be"),
         ({"precision": "fp4"}, {}, "precision: h100-sxm-80gb has no 4-bit"),
@@ -346,8 +356,11 @@ def test_exactly_one_node_opens_the_meeting_point(name: str) -> None:
 def test_one_trainer_is_named_and_its_sizes_are_its_own(name: str) -> None:
     """The listing gave tensor and pipeline flags to a script that it called FSDP."""
     kit = files(name)
-    trainers = {"train.py", "train_deepspeed.py", "megatron_args.sh"} & set(kit)
+    trainers = {"train.py", "train_deepspeed.py", "train_bridge.py", "megatron_args.sh"}
+    trainers &= set(kit)
     assert len(trainers) == 1
+    if "train_bridge.py" in kit:
+        return
     for file in ("train.json", "deepspeed.json"):
         assert "tensor" not in kit.get(file, "")
         assert "pipeline" not in kit.get(file, "")
@@ -412,6 +425,16 @@ def test_gradients_between_stages_stay_whole_where_they_fit_and_it_is_said() -> 
     assert argument(kit["megatron_args.sh"], "use-megatron-fsdp") is None
     assert argument(kit["megatron_args.sh"], "use-distributed-optimizer") == ""
     assert "only the optimizer's states are (stage 1)" in kit["README.md"]
+
+
+def test_no_more_chunks_are_interleaved_than_there_are_layers() -> None:
+    # 80 layers and both ends on 12 ranks: 82 / 12 = 6.8, so 6 chunks each, not 7.
+    the_plan = plan(gpus=96, pp=12, vp=7, zero_stage=1, global_batch_seqs=960)
+    kit = launch_files(the_plan, ask(nodes=12, tokenizer="org/t"))
+    layout = argument(kit["megatron_args.sh"], "pipeline-model-parallel-layout")
+    assert layout is not None
+    assert len(layout.split("|")) == 72
+    assert "no more than 6 chunks" in kit["README.md"]
 
 
 @pytest.mark.parametrize(

@@ -431,6 +431,51 @@ def _obeys_megatron(args: argparse.Namespace, world: int) -> None:
         assert args.use_precision_aware_optimizer
 
 
+# --- Megatron-Bridge
+
+
+@lru_cache
+def bridge_fields() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    with (FIXTURES / "bridge_fields.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["callable"], set()).add(row["field"])
+    return found
+
+
+def bridge_cases() -> list[str]:
+    return [n for n in CASES if "train_bridge.py" in launch_files(*CASES[n])]
+
+
+@pytest.mark.parametrize("name", bridge_cases())
+def test_megatron_bridge_has_every_field_that_is_set(name: str) -> None:
+    files = launch_files(*CASES[name])
+    settings = json.loads(files["train.json"])
+    assert set(settings["split"]) <= bridge_fields()["model provider"]
+    assert settings["mixed_precision"] in bridge_fields()["mixed precision"]
+    for node in ast.walk(ast.parse(files["train_bridge.py"])):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            given = {k.arg for k in node.keywords}
+            if given and node.func.id in bridge_fields():
+                assert given <= bridge_fields()[node.func.id], node.func.id
+            elif given:
+                pytest.fail(f"{node.func.id} is not in the list of Megatron-Bridge's callables")
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            assert isinstance(node.value, ast.Name)
+            kind = {"model": "model provider", "optimizer": "optimizer"}[node.value.id]
+            assert node.attr in bridge_fields()[kind]
+
+
+def test_the_bridge_lays_uneven_layers_out_like_the_arguments() -> None:
+    text = launch_files(*CASES["long context"])["train_bridge.py"]
+    (function,) = (n for n in ast.parse(text).body
+                   if isinstance(n, ast.FunctionDef) and n.name == "layout")  # fmt: skip
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module([function], []), "layout", "exec"), names)
+    args = launch_files(*CASES["uneven stages"])["megatron_args.sh"]
+    assert f"--pipeline-model-parallel-layout '{names['layout'](126, 16, 8)}'" in args
+
+
 # --- programs
 
 
@@ -450,8 +495,9 @@ def test_every_setting_is_read_and_every_one_that_is_read_is_set(name: str) -> N
     if "train.json" not in files:
         return
     given = set(json.loads(files["train.json"])) | set(json.loads(files["checkpoint.json"]))
-    program = files.get("train.py") or files["train_deepspeed.py"]
-    read = set(re.findall(r"settings\[\"(\w+)\"\]", files["common.py"] + program))
+    programs = ("train.py", "train_deepspeed.py", "train_bridge.py", "common.py")
+    program = "".join(files.get(name, "") for name in programs)
+    read = set(re.findall(r"(?:settings|saves)\[\"(\w+)\"\]", program))
     assert read - {"dataset", "checkpoint_dir"} == given
 
 
@@ -469,4 +515,6 @@ def test_every_package_that_is_imported_is_installed_by_the_kit(name: str) -> No
                       else [a.name for a in node.names])
     }  # fmt: skip
     own = {file.removesuffix(".py") for file in files}
+    if "megatron-bridge" in {w.split("<")[0] for w in wanted}:
+        own.add("megatron")
     assert at_the_top - own - set(sys.stdlib_module_names) <= wanted

@@ -212,12 +212,11 @@ def test_every_sequence_comes_once_before_any_comes_again(
     assert done.stdout == "773\n"
 
 
-def test_text_becomes_tokens(tmp_path: Path) -> None:
-    import numpy as np
+def tokenized(folder: Path) -> None:
+    """A tokenizer of three words, and two documents."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    folder = make("fsdp", tmp_path)
     words = {"</s>": 0, "one": 1, "two": 2}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="two"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -225,6 +224,13 @@ def test_text_becomes_tokens(tmp_path: Path) -> None:
         folder / "tokenizer"
     )
     (folder / "text.jsonl").write_text('{"text": "one two"}\n\n{"text": "two one one"}\n')
+
+
+def test_text_becomes_tokens(tmp_path: Path) -> None:
+    import numpy as np
+
+    folder = make("fsdp", tmp_path)
+    tokenized(folder)
     subprocess.run(
         [sys.executable, "prepare_data.py", "tokenizer", "out", "text.jsonl"],
         cwd=folder, check=True, capture_output=True,
@@ -233,3 +239,17 @@ def test_text_becomes_tokens(tmp_path: Path) -> None:
     assert ids == [1, 2, 0, 2, 1, 1, 0]
     about = json.loads((folder / "out" / "tokens.json").read_text())
     assert about == {"dtype": "uint16", "vocab": 3, "tokens": 7}
+
+
+def test_text_becomes_an_indexed_data_set(tmp_path: Path) -> None:
+    megatron = pytest.importorskip("megatron.core.datasets.indexed_dataset")
+
+    for name, text in launch_files(*CASES["adapters, split"]).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    tokenized(tmp_path)
+    subprocess.run(
+        [sys.executable, "prepare_indexed.py", "tokenizer", "data/tune", "text.jsonl"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    data = megatron.IndexedDataset(str(tmp_path / "data" / "tune"))
+    assert [list(data[i]) for i in range(len(data))] == [[1, 2, 0], [2, 1, 1, 0]]

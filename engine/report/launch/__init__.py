@@ -24,6 +24,7 @@ _TRAINERS = {
     "fsdp2": ("train.py", "common.py", "prepare_data.py", "export_model.py"),
     "deepspeed": ("train_deepspeed.py", "common.py", "prepare_data.py"),
     "megatron": (),
+    "bridge": ("train_bridge.py", "prepare_data.py", "prepare_indexed.py"),
 }
 
 
@@ -48,8 +49,10 @@ def launch_files(plan: TrainingPlan, ask: LaunchAsk) -> dict[str, str]:
     files["node_setup.yml"] = nodes.playbook(job)
     files["check_network.py"] = _template("check_network.py")
     files |= {name: _template(name) for name in _TRAINERS[job.trainer]}
-    if job.trainer == "fsdp2":
-        files["export_model.sh"] = start.export_model()
+    if job.trainer in ("fsdp2", "bridge"):
+        files["export_model.sh"] = start.export_model(job)
+    if job.trainer == "bridge":
+        files["import_weights.sh"] = start.import_weights()
     files |= _settings(job)
     files["README.md"] = readme(job, list(files))
     return files
@@ -62,8 +65,9 @@ def _settings(job: Job) -> dict[str, str]:
             "megatron_args.sh": megatron.script(args, "MEGATRON_ARGS", "Model, plan and schedule."),
             "checkpoint_args.sh": megatron.script(saves, "CHECKPOINT_ARGS", "Checkpoints."),
         }
+    made = settings.bridge_settings if job.trainer == "bridge" else settings.train_settings
     files = {
-        "train.json": settings.to_json(settings.train_settings(job)),
+        "train.json": settings.to_json(made(job)),
         "checkpoint.json": settings.to_json(settings.checkpoint_settings(job)),
     }
     if job.trainer == "deepspeed":

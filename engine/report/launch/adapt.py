@@ -15,6 +15,9 @@ from engine.estimate.plan import TrainingPlan
 from engine.report.launch.ask import LaunchAsk
 from engine.report.launch.tables import Gpu
 
+# The first and the last stage may hold the embedding and the loss alone, as Llama 3 405B's do.
+ENDS = 2
+
 
 def runnable(plan: TrainingPlan, ask: LaunchAsk, gpu: Gpu) -> tuple[TrainingPlan, tuple[str, ...]]:
     """The plan that is written into the files, and what differs from the one asked for.
@@ -32,6 +35,13 @@ def runnable(plan: TrainingPlan, ask: LaunchAsk, gpu: Gpu) -> tuple[TrainingPlan
         plan = replace(plan, precision="bf16")
     if plan.pp == 1 and plan.vp > 1:
         plan = replace(plan, vp=1)  # there is nothing to interleave
+    most = max((ask.shape.layers + ENDS) // plan.pp, 1)
+    if plan.vp > most:
+        notes.append(
+            f"{ask.shape.layers} layers make no more than {most} chunks on each of {plan.pp} "
+            f"pipeline ranks, not {plan.vp}: stages wait a little longer than forecast."
+        )
+        plan = replace(plan, vp=most)
     if plan.task == "qlora" and plan.zero_stage in (1, 2):
         plan = replace(plan, zero_stage=0)  # the adapters' few states are whole on each GPU
     if plan.zero_stage == 2 and plan.pp > 1:

@@ -9,11 +9,11 @@ from typing import Any, Literal
 from engine.errors import InputError
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.shape import ModelShape
-from engine.report.launch.adapt import runnable
+from engine.report.launch.adapt import ENDS, runnable
 from engine.report.launch.ask import LaunchAsk
 from engine.report.launch.tables import Gpu, gpu_of, setting, whole
 
-Trainer = Literal["fsdp2", "deepspeed", "megatron"]
+Trainer = Literal["fsdp2", "deepspeed", "megatron", "bridge"]
 MODEL_FOLDER = "model"
 TEXT = {"decoder", "hybrid", "state-space"}
 # Models of text and images that transformers also loads as models of text.
@@ -116,12 +116,13 @@ def choose_trainer(plan: TrainingPlan) -> tuple[Trainer, str]:
     """Whose code runs the plan, and the words for why."""
     split = {"tensor": plan.tp, "pipeline": plan.pp, "context": plan.cp, "expert": plan.ep}
     used = [name for name, size in split.items() if size > 1]
+    megatron: Trainer = "megatron" if plan.task == "pretrain" else "bridge"
     if used:
-        return "megatron", f"the plan splits the model by {' and '.join(used)} parallelism"
+        return megatron, f"the plan splits the model by {' and '.join(used)} parallelism"
     if plan.precision in ("fp8", "fp4"):
-        return "megatron", f"the plan computes in {plan.precision}"
+        return megatron, f"the plan computes in {plan.precision}"
     if plan.optimizer == "muon":
-        return "megatron", "the plan's optimizer is Muon"
+        return megatron, "the plan's optimizer is Muon"
     if plan.cpu_offload:
         return "deepspeed", "the plan keeps the optimizer's states in the host's memory"
     if plan.precision == "fp16":
@@ -147,13 +148,11 @@ def _refuse(
     plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu, trainer: Trainer
 ) -> None:
     """Say what no trainer of the kit can do, and what would be right."""
-    adapters = plan.task in ("lora", "qlora")
-    if adapters and plan.precision in ("fp8", "fp4"):
-        raise InputError(f"adapters are not trained in {plan.precision}", where="precision",
-                         right="bf16")  # fmt: skip
-    if adapters and trainer != "fsdp2":
-        raise InputError("adapters are trained data parallel alone", where="task",
-                         right="a plan without tensor, pipeline or expert parallelism")  # fmt: skip
+    if plan.task == "qlora" and trainer != "fsdp2":
+        raise InputError("4-bit weights are not split by any trainer", where="task",
+                         right="LoRA in bf16, or a GPU that holds the whole model")  # fmt: skip
+    if plan.task == "lora" and trainer == "deepspeed":
+        raise InputError("adapters need no offloading", where="task", right="a plan in bf16")
     if plan.task == "qlora" and plan.zero_stage and plan.shard_ranks > 1:
         raise InputError("4-bit weights can't be sharded over GPUs", where="zero_stage",
                          right="0, a whole model on each GPU; or LoRA in bf16")  # fmt: skip
@@ -165,10 +164,14 @@ def _refuse(
         raise InputError("DeepSpeed shards over all ranks", where="shard_size", right="none")
     if trainer == "deepspeed" and plan.cpu_offload and not plan.zero_stage:
         raise InputError("offloading needs sharded states", where="zero_stage", right="1 to 3")
-    if trainer != "megatron":
+    if trainer in ("fsdp2", "deepspeed"):
         _refuse_no_text(ask)
-    else:
-        _refuse_megatron(plan, ask, shape, gpu)
+    if trainer == "megatron":
+        _refuse_arguments(ask, shape)
+    if trainer == "bridge":
+        _refuse_bridge(plan, gpu)
+    if trainer in ("megatron", "bridge"):
+        _refuse_megatron(plan, shape, gpu)
     if plan.task != "pretrain" and not ask.model:
         raise InputError("is missing", where="model", right="whose weights are to be tuned")
 
@@ -184,7 +187,8 @@ def _refuse_no_text(ask: LaunchAsk) -> None:
     )  # fmt: skip
 
 
-def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu) -> None:
+def _refuse_arguments(ask: LaunchAsk, shape: ModelShape) -> None:
+    """What the arguments of Megatron-LM's script can't state."""
     kind = ask.config_data().get("model_type")
     if kind is not None and kind not in IN_MEGATRON:
         raise InputError(
@@ -194,14 +198,26 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
     if shape.window_layers:
         raise InputError("layers with a sliding window are not written for Megatron-LM",
                          where="shape", right="a plan that is data parallel alone")  # fmt: skip
+
+
+def _refuse_bridge(plan: TrainingPlan, gpu: Gpu) -> None:
+    """Megatron-Bridge is NVIDIA's, and trains with Adam."""
+    if not gpu.nvidia:
+        raise InputError("Megatron-Bridge runs on NVIDIA alone", where="gpu",
+                         right="a plan that is data parallel alone, in bf16")  # fmt: skip
+    if plan.optimizer != "adam":
+        raise InputError(f"{plan.optimizer} is not set up for tuning", where="optimizer",
+                         right="adam")  # fmt: skip
+    if plan.precision == "fp32":
+        raise InputError("tuning is set up in mixed precision", where="precision", right="bf16")
+
+
+def _refuse_megatron(plan: TrainingPlan, shape: ModelShape, gpu: Gpu) -> None:
     if plan.cp > 1 and plan.seq_len % (2 * plan.cp):
         raise InputError(f"{2 * plan.cp} does not divide {plan.seq_len} tokens", where="cp",
                          right="twice it divides the sequence")  # fmt: skip
     if plan.optimizer == "adam8bit":
         raise InputError("Megatron-LM has no 8-bit Adam", where="optimizer", right="adam")
-    if plan.task != "pretrain" and not (shape.exact or ask.config.strip()):
-        raise InputError("only its size is known, so its layers can't be written for Megatron-LM",
-                         where="config", right="the model's config.json")  # fmt: skip
     if plan.precision == "fp4" and gpu.fp8_recipe != "mxfp8":
         raise InputError(f"{gpu.sku} has no 4-bit arithmetic", where="precision", right="bf16")
     if shape.kind != "decoder" or shape.state_layers or shape.attention == "none":
@@ -209,7 +225,10 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
             "only decoders with attention in every layer run in Megatron-LM", where="shape",
             right="a plan that is data parallel alone",
         )  # fmt: skip
-    for what, width in (("heads", shape.heads), ("of the MLP's width", shape.ffn)):
+    widths = [("heads", shape.heads)]
+    if plan.task == "pretrain" or shape.exact:
+        widths.append(("of the MLP's width", shape.ffn))
+    for what, width in widths:
         if width % plan.tp:
             raise InputError(f"{plan.tp} does not divide {width} {what}", where="tp",
                              right="a divisor")  # fmt: skip
@@ -219,9 +238,8 @@ def _refuse_megatron(plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu:
     if shape.experts % plan.ep:
         raise InputError(f"{plan.ep} does not divide {shape.experts} experts", where="ep",
                          right="a divisor")  # fmt: skip
-    # The first and the last may hold the embedding and the loss alone, as Llama 3 405B's do.
-    if plan.pp * plan.vp > shape.layers + 2:
-        raise InputError(f"{shape.layers} layers don't fill {plan.pp * plan.vp} stages", where="pp",
+    if plan.pp > shape.layers + ENDS:
+        raise InputError(f"{shape.layers} layers don't fill {plan.pp} stages", where="pp",
                          right="no more stages than layers")  # fmt: skip
     if plan.vp > 1 and plan.micro_batches < plan.pp:
         raise InputError(

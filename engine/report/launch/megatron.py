@@ -107,12 +107,16 @@ def _stages(job: Job) -> Pairs:
     return [("pipeline-model-parallel-layout", "|".join(parts)), *groups]
 
 
-def _groups(micro_batches: int, stages: int) -> Pairs:
+def group_size(micro_batches: int, stages: int) -> int:
     """Micro-batches that a chunk runs at a time: the fewest that leave no last group too small."""
-    size = next(
+    return next(
         g for g in range(stages, micro_batches + 1)
         if micro_batches % g == 0 or micro_batches % g >= stages
     )  # fmt: skip
+
+
+def _groups(micro_batches: int, stages: int) -> Pairs:
+    size = group_size(micro_batches, stages)
     if size == stages:
         return []
     return [("microbatch-group-size-per-virtual-pipeline-stage", str(size))]
@@ -330,6 +334,4 @@ def checkpoint_arguments(job: Job) -> Pairs:
     else:
         found += [("ckpt-format", "torch_dist"), ("ckpt-fully-parallel-load", None),
                   ("async-save", None)]  # fmt: skip
-    if job.plan.task != "pretrain":
-        found.append(("pretrained-checkpoint", "$START_FROM"))
     return found

@@ -12,6 +12,7 @@ STACKS = {
     "fsdp2": "PyTorch's FSDP2",
     "deepspeed": "DeepSpeed ZeRO",
     "megatron": f"Megatron-LM {megatron.RELEASE}",
+    "bridge": "Megatron-Bridge",
 }
 FILES = {
     "job.env": "names, folders, sizes and network settings; the only file with your own texts",
@@ -26,6 +27,9 @@ FILES = {
     "train_deepspeed.py": "the training, with DeepSpeed",
     "export_model.py": "the program behind export_model.sh",
     "export_model.sh": "turns the newest checkpoint into an ordinary model",
+    "train_bridge.py": "the training, with Megatron-Bridge",
+    "prepare_indexed.py": "turns text into the two files that Megatron's data loader reads",
+    "import_weights.sh": "makes the published weights ready for Megatron-Bridge",
     "common.py": "data order, learning rate and progress",
     "prepare_data.py": "turns text into the token file that the training reads",
     "train.json": "batch, steps, rates and precision",
@@ -132,22 +136,25 @@ def _data(job: Job) -> str:
     if job.trainer == "megatron":
         text += (
             ", the common start of two files that end in `.bin` and `.idx`. Megatron-LM makes "
-            "them from lines of JSON:\n\n```bash\n. ./job.env\npython Megatron-LM/tools/"
+            "them from lines of JSON, after setup.sh:\n\n```bash\n"
+            ". venv/bin/activate; . ./job.env\n"
+            "python Megatron-LM/tools/"
             'preprocess_data.py --input text.jsonl --output-prefix "${DATASET%_text_document}" \\\n'
             '  --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER" '
             "--append-eod --workers 16\n```\n"
         )
-        if job.plan.task != "pretrain":
-            text += (
-                "\nThe published weights are converted once with Megatron-Bridge:\n\n```bash\n"
-                "set -a; . ./job.env; set +a\npython -c 'import os; from megatron.bridge import "
-                'AutoBridge; AutoBridge.import_ckpt(os.environ["MODEL"], '
-                'os.environ["START_FROM"])\'\n```\n'
-            )
+    elif job.trainer == "bridge":
+        text += (
+            ", the common start of two files that end in `.bin` and `.idx`. Make them from lines "
+            "of JSON with `text` or `messages`, and the weights ready, after setup.sh:\n\n"
+            "```bash\n. venv/bin/activate; . ./job.env\n"
+            'python prepare_indexed.py "$TOKENIZER" "$DATASET" text.jsonl\n'
+            "./import_weights.sh\n```\n"
+        )
     else:
         text += (
             ", a folder with `tokens.bin` and `tokens.json`. Make them from lines of JSON with "
-            "`text` or `messages`:\n\n```bash\n. ./job.env\n"
+            "`text` or `messages`, after setup.sh:\n\n```bash\n. venv/bin/activate; . ./job.env\n"
             'python prepare_data.py "$TOKENIZER" "$DATASET" text.jsonl\n```\n'
         )
     if not job.tokenizer:
@@ -187,7 +194,7 @@ def _start(job: Job, files: list[str]) -> str:
 def _checkpoints(job: Job) -> str:
     minutes = job.ask.checkpoint_minutes
     text = f"## Checkpoints\n\nOne every {minutes:g} minutes"
-    if job.trainer == "megatron":
+    if job.trainer in ("megatron", "bridge"):
         text += f", which is {job.save_steps:,} steps at the likely speed"
     text += (
         f", and one {job.limit_minutes - job.stop_minutes} minutes before a job's limit. A run "
@@ -214,7 +221,7 @@ def _watch(job: Job) -> str:
         "- Loss and gradient norm: a jump of the norm comes before a jump of the loss. Go back "
         "to a checkpoint from before it.",
     ]
-    if job.trainer != "megatron":
+    if job.trainer in ("fsdp2", "deepspeed"):
         lines.append("- A loss that is no number stops the run at once, before it is saved.")
     network = {
         "infiniband": "NCCL is told to use RDMA: a run that can't stops with an error, rather than "
@@ -233,7 +240,9 @@ def _watch(job: Job) -> str:
 
 
 def _afterwards(job: Job) -> str:
-    if job.trainer == "fsdp2":
+    if job.trainer == "bridge" and job.plan.task == "lora":
+        how = "Each checkpoint also holds the adapters as other tools read them, in its folder hf."
+    elif job.trainer in ("fsdp2", "bridge"):
         how = "`./export_model.sh FOLDER` writes the newest checkpoint as an ordinary model."
     elif job.trainer == "deepspeed":
         how = "DeepSpeed puts `zero_to_fp32.py` beside the checkpoints: it joins their parts."
@@ -251,12 +260,17 @@ def _open(job: Job, files: list[str]) -> str:
     ]
     if job.ask.learning_rate is not None:
         lines = ["- The learning rate is yours; the rest of the schedule is a published one."]
+    if job.trainer in ("megatron", "bridge") and job.gpu.nvidia:
+        lines.append(
+            "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
+        )
     if job.trainer == "megatron":
-        if job.gpu.nvidia:
-            lines.append(
-                "- Transformer Engine is compiled by setup.sh: the CUDA toolkit must be there."
-            )
         lines += [f"- {note}" for note in megatron.notes(job)]
+    if job.trainer == "bridge":
+        lines.append(
+            "- Megatron-Bridge must know the model's architecture: import_weights.sh says at once "
+            "where it doesn't. It needs Python 3.12; NVIDIA's NeMo image has all of it."
+        )
     if job.trainer == "deepspeed" and job.plan.cpu_offload:
         lines.append(
             "- DeepSpeed compiles its optimizer for the CPU: a C++ compiler must be there."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from engine.report.launch import megatron
 from engine.report.launch.job import Job
 from engine.report.launch.tables import setting, whole
 
@@ -54,6 +55,66 @@ def train_settings(job: Job) -> dict[str, Any]:
     }
 
 
+# Recipes of Megatron-Bridge by precision and scaling.
+BRIDGE = {
+    ("bf16", ""): "bf16_mixed",
+    ("fp16", ""): "fp16_mixed",
+    ("fp8", "tensorwise"): "bf16_with_fp8_current_scaling_mixed",
+    ("fp8", "mxfp8"): "bf16_with_mxfp8_mixed",
+    ("fp4", ""): "bf16_with_nvfp4_mixed",
+}
+SHARDS = {2: "optim_grads", 3: "optim_grads_params"}
+
+
+def bridge_settings(job: Job) -> dict[str, Any]:
+    """What `train_bridge.py` reads; `split` holds fields of Megatron-Bridge's model provider."""
+    plan = job.plan
+    lora = plan.task == "lora"
+    split: dict[str, Any] = {
+        "tensor_model_parallel_size": plan.tp,
+        "pipeline_model_parallel_size": plan.pp,
+        "context_parallel_size": plan.cp,
+        "sequence_parallel": plan.tp > 1 and (plan.sequence_parallel or job.shape.is_moe),
+    }
+    if job.shape.is_moe:
+        split |= {"expert_model_parallel_size": plan.ep, "expert_tensor_parallel_size": 1}
+    if plan.vp > 1:
+        split |= {
+            "microbatch_group_size_per_vp_stage": megatron.group_size(plan.micro_batches, plan.pp)
+        }
+    if plan.recompute == "full":
+        split |= {"recompute_granularity": "full", "recompute_method": "uniform",
+                  "recompute_num_layers": 1}  # fmt: skip
+    elif plan.recompute == "selective":
+        split |= {"recompute_granularity": "selective", "recompute_modules": ["core_attn"]}
+    return {
+        "model": job.model,
+        "gpus": plan.gpus,
+        "split": split,
+        "pipeline": plan.pp,
+        "chunks": plan.vp,
+        "shards": SHARDS.get(plan.zero_stage, "no_shard"),
+        "distributed_optimizer": plan.zero_stage > 0 and not lora,
+        "cpu_offload": plan.cpu_offload,
+        "micro_batch": plan.micro_batch,
+        "global_batch": job.global_batch,
+        "seq_len": plan.seq_len,
+        "total_steps": job.total_steps,
+        "warmup_steps": job.warmup_steps,
+        "learning_rate": job.learning_rate,
+        "min_learning_rate": job.min_learning_rate,
+        "weight_decay": setting("weight_decay"),
+        "betas": [setting("beta1"), setting("beta2")],
+        "clip_norm": setting("clip_norm"),
+        "lora_rank": plan.lora_rank if lora else 0,
+        "mixed_precision": BRIDGE[
+            plan.precision, job.gpu.fp8_recipe if plan.precision == "fp8" else ""
+        ],
+        "log_every_steps": whole("log_every_steps"),
+        "seed": whole("seed"),
+    }
+
+
 def _stored(job: Job) -> str:
     """Precision in which the weights are kept: 32 bits where the optimizer updates such a copy."""
     plan = job.plan
@@ -66,6 +127,8 @@ def _stored(job: Job) -> str:
 
 def checkpoint_settings(job: Job) -> dict[str, Any]:
     """What is saved when, and how much of it is kept."""
+    if job.trainer == "bridge":
+        return {"save_steps": job.save_steps, "keep_checkpoints": whole("keep_checkpoints")}
     found: dict[str, Any] = {
         "checkpoint_minutes": job.ask.checkpoint_minutes,
         "keep_checkpoints": whole("keep_checkpoints"),

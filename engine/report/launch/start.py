@@ -16,6 +16,11 @@ from engine.report.launch.quote import shell, yaml
 from engine.report.launch.tables import Network, cloud_of, whole
 
 CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
+BRIDGE = "megatron-bridge>=0.6,<0.7"
+COMPILE = """
+# Compiled here for the GPU: needs the CUDA toolkit of the same major version as PyTorch's.
+pip install --no-build-isolation 'transformer_engine[pytorch]'
+"""
 DATA_MOUNT, CHECKPOINT_MOUNT = "/data", "/checkpoints"
 
 # How NCCL reaches other nodes. Naming the way makes a run stop where it would else crawl over TCP.
@@ -45,8 +50,8 @@ def job_env(job: Job) -> str:
         ("MAX_RESTARTS", str(whole("restarts"))),
     ]
     values.append(("TOKENIZER", job.tokenizer))
-    if job.trainer == "megatron" and plan.task != "pretrain":
-        values += [("MODEL", ask.model), ("START_FROM", f"{ask.checkpoint_dir.rstrip('/')}/start")]
+    if job.trainer == "bridge":
+        values.append(("MODEL", ask.model))
     if ask.expected_bus_gb_per_s is not None:
         values.append(("EXPECTED_BUS_GB_PER_S", f"{ask.expected_bus_gb_per_s:g}"))
     fabric = fabric_of(job)
@@ -58,7 +63,11 @@ def job_env(job: Job) -> str:
         ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
         ("OMP_NUM_THREADS", str(whole("cpu_threads"))),
     ]
-    if job.trainer == "megatron" and plan.tp * plan.cp > 1 and not megatron.megatron_fsdp(job):
+    if (
+        job.trainer in ("megatron", "bridge")
+        and plan.tp * plan.cp > 1
+        and not megatron.megatron_fsdp(job)
+    ):
         values.append(("CUDA_DEVICE_MAX_CONNECTIONS", "1"))
     lines = "".join(f"{name}={shell(value)}\n" for name, value in values)
     return (
@@ -81,6 +90,8 @@ def _program(job: Job) -> str:
         return "train.py train.json"
     if job.trainer == "deepspeed":
         return "train_deepspeed.py train.json"
+    if job.trainer == "bridge":
+        return "train_bridge.py train.json"
     return "Megatron-LM/pretrain_gpt.py"
 
 
@@ -98,7 +109,9 @@ def run_node(job: Job) -> str:
   if [[ -n "${STOP_AT:-}" ]]; then
     program+=(--exit-duration-in-mins "$(((STOP_AT - $(date +%s)) / 60))")
   fi"""
+    if job.trainer in ("megatron", "bridge"):
         tokenizer = '\n: "${TOKENIZER:?set TOKENIZER in job.env}"'
+    begin = '\nexport START_FROM="$CHECKPOINT_DIR/start"' if job.trainer == "bridge" else ""
     about = (
         "# Starts this node's processes. Start it once on every node, about the same time, with\n"
         "#   JOB_ID        any word, chosen once by whoever submits, the same on all nodes\n"
@@ -149,7 +162,7 @@ for place in "$DATASET" "$CHECKPOINT_DIR"; do
     exit 1
   fi
 done
-mkdir -p "$CHECKPOINT_DIR"{tokenizer}
+mkdir -p "$CHECKPOINT_DIR"{tokenizer}{begin}
 if [[ -f venv/bin/activate ]]; then
   # shellcheck source=/dev/null
   . venv/bin/activate
@@ -167,12 +180,38 @@ exec torchrun "${{rendezvous[@]}}" --nproc-per-node="$GPUS_PER_NODE" \\
 """
 
 
-def export_model() -> str:
+def export_model(job: Job) -> str:
     """The script that turns the newest checkpoint into an ordinary model."""
-    return """#!/usr/bin/env bash
-# Writes the newest checkpoint as an ordinary model: ./export_model.sh OUTPUT_FOLDER
-set -euo pipefail
-output=$(realpath -m "${1:?name a folder for the model}")
+    if job.trainer == "fsdp2":
+        command = 'exec python export_model.py train.json "$output"'
+    else:
+        command = """exec python -c 'import os, sys
+from megatron.bridge import AutoBridge
+bridge = AutoBridge.from_hf_pretrained(os.environ["MODEL"])
+bridge.export_ckpt(os.environ["CHECKPOINT_DIR"], sys.argv[1])' "$output\""""
+    about = "# Writes the newest checkpoint as an ordinary model: ./export_model.sh OUTPUT_FOLDER"
+    output = '\noutput=$(realpath -m "${1:?name a folder for the model}")'
+    return _with_values(about, output, command)
+
+
+def import_weights() -> str:
+    """The script that turns the published weights into a checkpoint to begin from."""
+    command = """exec python -c 'import os
+from megatron.bridge import AutoBridge
+AutoBridge.import_ckpt(os.environ["MODEL"], os.environ["CHECKPOINT_DIR"] + "/start")'"""
+    return _with_values("# Makes the published weights ready; once, on one node.", "", command)
+
+
+def _with_values(about: str, first: str, command: str) -> str:
+    """A script that runs one command with the values of job.env."""
+    return f"""#!/usr/bin/env bash
+{about}
+set -euo pipefail{first}
+{_VALUES}{command}
+"""
+
+
+_VALUES = """\
 cd "$(dirname "${BASH_SOURCE[0]}")"
 set -a
 # shellcheck source=job.env
@@ -183,7 +222,6 @@ if [[ -f venv/bin/activate ]]; then
   # shellcheck source=/dev/null
   . venv/bin/activate
 fi
-exec python export_model.py train.json "$output"
 """
 
 
@@ -195,6 +233,8 @@ def requirements(job: Job) -> str:
         return "\n".join([*found, "transformers>=5"]) + "\n"
     if job.trainer == "megatron":
         return "\n".join([*found, CORE, "transformers>=5", "ninja"]) + "\n"
+    if job.trainer == "bridge":
+        return "\n".join([*found, BRIDGE, "transformers>=5", "ninja"]) + "\n"
     found.append("transformers>=5")
     if job.trainer == "deepspeed":
         found.append("deepspeed>=0.18")
@@ -222,19 +262,21 @@ if [[ ! -d Megatron-LM ]]; then
 fi
 """
     if job.trainer == "megatron" and job.gpu.nvidia:
-        more = f"""
-# Compiled here for the GPU: needs the CUDA toolkit of the same major version as PyTorch's.
-pip install --no-build-isolation 'transformer_engine[pytorch]'
+        more = f"""{COMPILE}\
 if [[ ! -d Megatron-LM ]]; then
   git clone --depth 1 --branch {megatron.RELEASE} {megatron.SOURCE}
 fi
 """
+    if job.trainer == "bridge":
+        more = COMPILE
+    # Megatron-Bridge is published for this one release of Python.
+    python = "python3.12" if job.trainer == "bridge" else "python3"
     return f"""#!/usr/bin/env bash
 # Makes the Python environment in ./venv. Run it once where all nodes see this folder, else on each.
 set -euo pipefail
 cd "$(dirname "${{BASH_SOURCE[0]}}")"
 if [[ ! -x venv/bin/python ]]; then
-  python3 -m venv {venv}venv
+  {python} -m venv {venv}venv
 fi
 # shellcheck source=/dev/null
 . venv/bin/activate
@@ -243,7 +285,8 @@ pip install --requirement requirements.txt
 
 
 def _latest(job: Job) -> str:
-    return "latest_checkpointed_iteration.txt" if job.trainer == "megatron" else "latest_step"
+    megatrons = job.trainer in ("megatron", "bridge")
+    return "latest_checkpointed_iteration.txt" if megatrons else "latest_step"
 
 
 def slurm(job: Job) -> str:
@@ -335,7 +378,10 @@ def skypilot(job: Job) -> str | None:
     lines = [f"export CHECKPOINT_MOUNT={CHECKPOINT_MOUNT}"]
     if is_bucket(ask.dataset):
         folder, inside = ask.dataset, DATA_MOUNT
-        if job.trainer == "megatron":  # it is named by a prefix of files, not by a folder
+        if job.trainer in (
+            "megatron",
+            "bridge",
+        ):  # it is named by a prefix of files, not by a folder
             folder, _, prefix = ask.dataset.rpartition("/")
             inside = f"{DATA_MOUNT}/{prefix}"
         mounts[DATA_MOUNT] = {"source": folder, "mode": "MOUNT"}
