@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from engine.assess import assess
+from engine.catalogue import load_catalogue
 from engine.decide import language_models as llm
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
 from engine.decide.serving_rates import Ask, Box, _laid_out_by_row, box_of, quantile
 from engine.estimate.model_shape import shape_from_size
-from engine.estimate.serving import serving_capacity
+from engine.estimate.serving import saturated_tokens_per_s, serving_capacity
+from engine.estimate.serving_points import CpuBox, cpu_replica, gpu_replica
 from engine.workload.serving_terms import ServingTerms, Weights
 from engine.workload.workload import Workload, parse
 
@@ -166,3 +168,42 @@ def test_a_target_below_the_floor_names_the_floor() -> None:
     assert all(option.vetoes for option in answer.options)
     assert any("2 ms are asked" in v.reason for v in answer.best.vetoes), answer.best.vetoes
     assert all(np.isfinite(option.usd_per_month.likely) for option in answer.options)
+
+
+# MLPerf Inference, data centre, closed division, offline tokens a second, per node or GPU (v4.1
+# GPT-J-6B, 1,024 tokens in and 69 out; v5.1 Llama-3.1-8B, 778 in and 73 out, inside Server limits).
+PAIRS = [
+    ("GPT-J-6B", 6.05, 1024, 69, "6980p", 498, "h100-sxm-80gb", 2492),
+    ("GPT-J-6B", 6.05, 1024, 69, "6980p", 498, "l40s", 874),
+    ("GPT-J-6B", 6.05, 1024, 69, "8592", 255, "h100-sxm-80gb", 2492),
+    ("GPT-J-6B", 6.05, 1024, 69, "8592", 255, "l40s", 874),
+    ("Llama-3.1-8B", 8.03, 778, 73, "6980p", 451, "h100-sxm-80gb", 5777),
+    ("Llama-3.1-8B", 8.03, 778, 73, "6980p", 451, "l40s", 1642),
+]
+# Two sockets: vCPU, memory [GB], bandwidth [GB/s], 16-bit peak [GFLOP/s]; the 8592+ has 64 cores
+# at 1.9 GHz with AMX, 1,024 FLOP a cycle.
+NODES = {
+    "6980p": CpuBox(512, 1536, 1228.8, 524_288.0),
+    "8592": CpuBox(256, 1024, 716.8, 2 * 64 * 1.9 * 1024),
+}
+USD_PER_HOUR = {"6980p": 20.0, "8592": 10.0, "h100-sxm-80gb": 3.0, "l40s": 1.5}
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: f"{p[0]} {p[4]} {p[6]}")
+def test_cpu_or_gpu_is_decided_as_measured(pair: tuple[Any, ...]) -> None:
+    """The cheaper side per token is the measured one, and the ratio of rates within a factor 2."""
+    _, size, prompt, answer, cpu, cpu_rate, gpu, gpu_rate = pair
+    shape = shape_from_size(size)
+    bits = 4 if size > 7 else 8
+    node = cpu_replica(shape, NODES[cpu], bits, 2)
+    card = gpu_replica(
+        shape, load_catalogue().accelerators[gpu], 1, 1, False, 8, 1, "trtllm-mlperf"
+    )
+    found = [
+        float(saturated_tokens_per_s(r.net, r.hw, r.plan, r.eff, prompt, answer, r.usable))
+        for r in (node, card)
+    ]
+    measured, predicted = cpu_rate / gpu_rate, found[0] / found[1]
+    assert 0.5 < predicted / measured < 2.0
+    price = USD_PER_HOUR[cpu] / USD_PER_HOUR[gpu]
+    assert (predicted > price) == (measured > price)
