@@ -48,7 +48,7 @@ def network_outcomes(
     here = chosen.choice
     same = replace(
         job, choices=(here,), gpus=(chosen.plan.gpus, chosen.plan.gpus),
-        batch_seqs=chosen.plan.global_batch_seqs, measured=job.measured,
+        batch_seqs=chosen.plan.global_batch_seqs,
     )  # fmt: skip
     told = []
     if chosen.plan.gpus > here.node:

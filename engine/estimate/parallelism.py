@@ -118,12 +118,13 @@ def enumerate_plans(
 
 
 def plan_row(shape: ModelShape, plan: TrainingPlan) -> Plans:
-    """One plan as a row."""
+    """One plan as a row; where nothing is sharded each rank is a shard of its own."""
     recompute = {"none": NONE, "selective": SELECTIVE, "full": FULL}[plan.recompute]
     stages = plan.pp * plan.vp
     one = (
         plan.gpus, plan.global_batch_seqs or plan.micro_batch * plan.dp, plan.tp, plan.pp, plan.vp,
-        plan.cp, plan.ep, plan.dp, max(plan.zero_stage, 1), plan.shard_ranks, plan.micro_batch,
+        plan.cp, plan.ep, plan.dp, max(plan.zero_stage, 1),
+        plan.shard_ranks if plan.zero_stage else 1, plan.micro_batch,
         plan.micro_batches, recompute, -(-shape.layers // stages) * stages,
     )  # fmt: skip
     return Plans(*(np.array([float(value)]) for value in one))

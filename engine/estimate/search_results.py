@@ -156,11 +156,14 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
     recompute: Recompute = {SELECTIVE: "selective", FULL: "full"}.get(int(p.recompute[i]), "none")  # type: ignore[assignment]
     fsdp = p.zero[i] >= 3 or job.software in ("pytorch", "jax")
     stack: Stack = "fsdp" if fsdp else "megatron"
-    whole = int(p.dp[i] * p.cp[i])
+    whole, shard = int(p.dp[i] * p.cp[i]), int(p.shard[i])
+    unsharded = shard == 1 < whole
     return TrainingPlan(
         gpus=int(p.gpus[i]), tp=int(p.tp[i]), pp=int(p.pp[i]), vp=int(p.vp[i]), cp=int(p.cp[i]),
-        ep=int(p.ep[i]), zero_stage=int(p.zero[i]), micro_batch=int(p.micro_batch[i]),
-        shard_size=int(p.shard[i]) if int(p.shard[i]) < whole else None,
+        ep=int(p.ep[i]), zero_stage=0 if unsharded else int(p.zero[i]),
+        micro_batch=int(p.micro_batch[i]),
+        shard_size=shard if shard < whole and not unsharded else None,
+        flash_attention=job.software != "legacy",
         global_batch_seqs=int(p.batch[i]), seq_len=job.seq_len, precision=job.precision,
         recompute=recompute, task=job.task, lora_rank=job.lora_rank, stack=stack,
         stack_year=float(software_years(job, found.plans)[i]),

@@ -111,6 +111,20 @@ def test_what_fits_fits_by_the_memory_model_of_one_plan_too() -> None:
         assert best.memory.likely <= 79.6 * USABLE
 
 
+def test_what_is_not_sharded_is_held_by_every_gpu() -> None:
+    # Adam in mixed precision: 12 bytes a parameter of optimizer states on each of eight GPUs.
+    plan = TrainingPlan(gpus=8, zero_stage=0, micro_batch=1, global_batch_seqs=8, seq_len=1024)
+    small = llama(16, 2048, 32, 8192)
+    whole = plan_result(Job(small, 1e9, (FAST,), task="finetune"), plan)
+    shared = plan_result(Job(small, 1e9, (FAST,), task="finetune"), replace(plan, zero_stage=1))
+    assert whole is not None
+    assert shared is not None
+    assert whole.plan.zero_stage == 0
+    states = 12 * small.total_params / 2**30
+    assert whole.memory.items["optimizer"] == pytest.approx(states, rel=0.01)
+    assert shared.memory.items["optimizer"] == pytest.approx(states / 8, rel=0.01)
+
+
 def test_the_orders_are_kept() -> None:
     job = Job(B70, 2e12, (FAST, on(A100, "ib-hdr200", 1.2)), deadline_days=42, budget_usd=4e6)
     found = search(job)
