@@ -392,6 +392,12 @@ def test_the_switches_of_a_board_get_their_manager(gpu: str, packages: set[str])
     } == packages
 
 
+def test_the_name_that_megatron_s_tool_gives_its_files_is_said() -> None:
+    words = "tool adds `_text_document` to the name"
+    assert words not in files("megatron")["README.md"]
+    assert words in files("sharded 8-bit")["README.md"]
+
+
 def test_rented_machines_are_only_checked() -> None:
     text = files("megatron")["node_setup.yml"]
     assert "ansible.builtin.apt" not in text

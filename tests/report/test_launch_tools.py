@@ -155,6 +155,23 @@ def test_a_mounted_bucket_takes_the_place_of_its_address(tmp_path: Path) -> None
     assert int(lines[lines.index("--exit-duration-in-mins") + 1]) > 0
 
 
+def test_the_first_node_makes_the_weights_ready_and_the_others_wait(tmp_path: Path) -> None:
+    local("tuned experts", tmp_path, DATASET=str(tmp_path / "tune"))
+    path = play(tmp_path, torchrun=TORCHRUN, python='printf "%s\\n" "$MODEL" > imported',
+                sleep='touch "$CHECKPOINT_DIR/start.ready"; echo waited')  # fmt: skip
+    env = {"PATH": path, "JOB_ID": "1", "HEAD_ADDRESS": "a"}
+    waiting = run(tmp_path, "./run_node.sh", **env, NODE_INDEX="1")
+    assert waiting.returncode == 0, waiting.stderr
+    assert waiting.stdout.startswith("waited\n")
+    assert not (tmp_path / "imported").exists()
+    (tmp_path / "saved" / "start.ready").unlink()
+    first = run(tmp_path, "./run_node.sh", **env, NODE_INDEX="0")
+    assert first.returncode == 0, first.stderr
+    assert (tmp_path / "imported").read_text() == "org/experts\n"
+    assert "train_bridge.py" in first.stdout
+    assert "waited" not in first.stdout
+
+
 def test_another_program_runs_in_place_of_the_training(tmp_path: Path) -> None:
     local("fine-tuning", tmp_path)
     done = run(tmp_path, "./run_node.sh", "check_network.py",

@@ -118,7 +118,7 @@ def choose_trainer(plan: TrainingPlan) -> tuple[Trainer, str]:
     used = [name for name, size in split.items() if size > 1]
     megatron: Trainer = "megatron" if plan.task == "pretrain" else "bridge"
     if used:
-        return megatron, f"the plan splits the model by {' and '.join(used)} parallelism"
+        return megatron, f"the plan splits the model by {', '.join(used)} parallelism"
     if plan.precision in ("fp8", "fp4"):
         return megatron, f"the plan computes in {plan.precision}"
     if plan.optimizer == "muon":

@@ -131,38 +131,52 @@ def _hours(value: float) -> str:
 
 
 def _data(job: Job) -> str:
-    ask = job.ask
-    text = f"## Data\n\nThe run reads {markdown(ask.dataset)}"
+    ask, bucket = job.ask, is_bucket(job.ask.dataset)
+    pair = job.trainer in ("megatron", "bridge")
+    what = (
+        "the common start of two files that end in `.bin` and `.idx`"
+        if pair
+        else "a folder with `tokens.bin` and `tokens.json`"
+    )
+    # A bucket can't be written to by name: the files are made beside the kit, then copied there.
+    target = '"$DATASET"'
+    if bucket:
+        target = "data/" + (ask.dataset.rpartition("/")[2] or "tokens") if pair else "data"
+    commands = [". venv/bin/activate; . ./job.env"]
     if job.trainer == "megatron":
-        text += (
-            ", the common start of two files that end in `.bin` and `.idx`. Megatron-LM makes "
-            "them from lines of JSON, after setup.sh:\n\n```bash\n"
-            ". venv/bin/activate; . ./job.env\n"
-            "python Megatron-LM/tools/"
-            'preprocess_data.py --input text.jsonl --output-prefix "${DATASET%_text_document}" \\\n'
-            '  --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER" '
-            "--append-eod --workers 16\n```\n"
-        )
-    elif job.trainer == "bridge":
-        text += (
-            ", the common start of two files that end in `.bin` and `.idx`. Make them from lines "
-            "of JSON with `text` or `messages`, and the weights ready, after setup.sh:\n\n"
-            "```bash\n. venv/bin/activate; . ./job.env\n"
-            'python prepare_indexed.py "$TOKENIZER" "$DATASET" text.jsonl\n'
-            "./import_weights.sh\n```\n"
+        output = target.removesuffix("_text_document") if bucket else '"${DATASET%_text_document}"'
+        commands.append(
+            "python Megatron-LM/tools/preprocess_data.py --input text.jsonl "
+            f"--output-prefix {output} \\\n  --tokenizer-type HuggingFaceTokenizer "
+            '--tokenizer-model "$TOKENIZER" --append-eod --workers 16'
         )
     else:
+        program = "prepare_indexed.py" if job.trainer == "bridge" else "prepare_data.py"
+        commands.append(f'python {program} "$TOKENIZER" {target} text.jsonl')
+    lines = "`text`" if job.trainer == "megatron" else "`text` or `messages`"
+    text = (
+        f"## Data\n\nThe run reads {markdown(ask.dataset)}, {what}. Make them from lines of JSON "
+        f"with {lines}, after setup.sh:\n\n```bash\n" + "\n".join(commands) + "\n```\n"
+    )
+    if job.trainer == "megatron" and not ask.dataset.endswith("_text_document"):
         text += (
-            ", a folder with `tokens.bin` and `tokens.json`. Make them from lines of JSON with "
-            "`text` or `messages`, after setup.sh:\n\n```bash\n. venv/bin/activate; . ./job.env\n"
-            'python prepare_data.py "$TOKENIZER" "$DATASET" text.jsonl\n```\n'
+            "\nMegatron-LM's tool adds `_text_document` to the name: add it to DATASET in job.env "
+            "when the files are made this way.\n"
         )
     if not job.tokenizer:
         text += "\nSet `TOKENIZER` in job.env first: the plan names no model that brings one.\n"
-    if is_bucket(ask.dataset):
-        text += "\nUnder Slurm, copy the bucket to a shared folder and name that in job.env.\n"
+    if bucket:
+        text += (
+            "\nThen copy what is in `data` to the bucket. Under Slurm, use a folder that all nodes "
+            "see instead, and name it in job.env.\n"
+        )
     elif ask.cloud:
         text += "\nThe folder must be on the rented nodes: mount it there, or give a bucket.\n"
+    if job.trainer == "bridge":
+        text += (
+            "\nThe first start makes the published weights ready for Megatron-Bridge. That takes a "
+            "while, on GPUs that are paid for: `./import_weights.sh` does it before.\n"
+        )
     return text
 
 

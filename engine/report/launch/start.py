@@ -144,6 +144,7 @@ rendezvous=(
 rendezvous=(--standalone)
 """
     )
+    prepare = _IMPORT if job.trainer == "bridge" else ""
     return f"""#!/usr/bin/env bash
 {about}
 # Given a program and its arguments, it runs that in place of the training.
@@ -173,11 +174,21 @@ ulimit -l unlimited 2>/dev/null || true
 if [[ $# -gt 0 ]]; then
   program=("$@")
 else
-  program=({_program(job)}){arguments}
+  program=({_program(job)}){arguments}{prepare}
 fi
 exec torchrun "${{rendezvous[@]}}" --nproc-per-node="$GPUS_PER_NODE" \\
   --max-restarts="$MAX_RESTARTS" "${{program[@]}}"
 """
+
+
+# The published weights are made ready by the first node, once; the others wait for it.
+_IMPORT = """
+  if [[ "${NODE_INDEX:-0}" == 0 && ! -e "$CHECKPOINT_DIR/start.ready" ]]; then
+    ./import_weights.sh
+  fi
+  until [[ -e "$CHECKPOINT_DIR/start.ready" ]]; do
+    sleep 10
+  done"""
 
 
 def export_model(job: Job) -> str:
@@ -196,9 +207,11 @@ bridge.export_ckpt(os.environ["CHECKPOINT_DIR"], sys.argv[1])' "$output\""""
 
 def import_weights() -> str:
     """The script that turns the published weights into a checkpoint to begin from."""
-    command = """exec python -c 'import os
+    command = """mkdir -p "$CHECKPOINT_DIR"
+python -c 'import os
 from megatron.bridge import AutoBridge
-AutoBridge.import_ckpt(os.environ["MODEL"], os.environ["CHECKPOINT_DIR"] + "/start")'"""
+AutoBridge.import_ckpt(os.environ["MODEL"], os.environ["CHECKPOINT_DIR"] + "/start")'
+touch "$CHECKPOINT_DIR/start.ready\""""
     return _with_values("# Makes the published weights ready; once, on one node.", "", command)
 
 
