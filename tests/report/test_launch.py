@@ -15,10 +15,15 @@ import pytest
 
 from engine.errors import InputError
 from engine.estimate.model_shape import shape_from_config, shape_from_size
+from engine.estimate.plan import Task
+from engine.estimate.search import best_plans
+from engine.estimate.shape import ModelShape
+from engine.estimate.training_job import Job, NothingFits
 from engine.report.launch import Forecast, LaunchAsk, launch_files, launch_kit, network_kind
 from engine.report.launch.job import config_of_shape, plan_job, rounded
 from engine.report.launch.quote import slug
 from engine.report.launch.readme import FILES
+from tests.estimate.training_models import B8, B13, B70, B405, MIXTRAL, on
 from tests.report.launch_sample import CASES, DEEPSEEK, TUNE, ask, one_node, plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +223,49 @@ def test_a_forecast_is_in_order() -> None:
         Forecast(1.0, 2.0, 3.0, 1.0, 1.0)
     with pytest.raises(InputError, match="forecast: is not positive"):
         Forecast(1.0, 0.0, 3.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "gpu", "network", "task"),
+    [
+        (B8, "h100-sxm-80gb", "roce-400g", "pretrain"),
+        (B70, "h100-sxm-80gb", "roce-400g", "pretrain"),
+        (B405, "b200-sxm-180gb", "ib-ndr400-b200", "pretrain"),
+        (MIXTRAL, "a100-sxm-80gb", "ib-hdr200", "pretrain"),
+        (B70, "mi300x", "roce-400g", "pretrain"), (B13, "l40s", "eth-100g", "pretrain"),
+        (B8, "rtx-4090", "eth-10g", "finetune"), (B70, "h100-sxm-80gb", "roce-400g", "lora"),
+        (MIXTRAL, "h100-sxm-80gb", "roce-400g", "lora"),
+        (B8, "a100-sxm-80gb", "ib-hdr200", "qlora"),
+    ],
+)  # fmt: skip
+def test_the_plan_that_the_search_finds_first_gets_a_kit(
+    shape: ModelShape, gpu: str, network: str, task: Task
+) -> None:
+    tokens = 1e12 if task == "pretrain" else 1e9
+    found = best_plans(Job(shape, tokens, (on(gpu, network),), task=task, gpus=(1, 2048)))
+    assert not isinstance(found, NothingFits)
+    first = found[0]
+    each = min(first.choice.node, first.plan.gpus)
+    nodes = first.plan.gpus // each
+    step = first.step_s
+    kit = launch_files(
+        first.plan,
+        ask(
+            shape=shape, gpu=gpu, gpus_per_node=each, nodes=nodes,
+            network=network_kind(network) if nodes > 1 else "none", tokens=tokens,
+            forecast=Forecast(step.likely, step.low, step.high, first.memory.likely,
+                              first.memory.usable),
+            model="" if task == "pretrain" else "org/model", tokenizer="org/tokenizer",
+        ),
+    )  # fmt: skip
+    assert f"NODES={nodes}\nGPUS_PER_NODE={each}\n" in kit["job.env"]
+
+
+def test_a_forecast_of_tuned_code_says_that_plain_code_may_need_longer() -> None:
+    words = "The time is that of tuned code"
+    assert words in launch_files(plan(stack="megatron"), ask())["README.md"]
+    assert words not in files("fsdp")["README.md"]
+    assert words not in files("megatron")["README.md"]
 
 
 # --- the model's configuration

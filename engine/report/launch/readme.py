@@ -115,6 +115,11 @@ def _forecast(job: Job) -> str:
         text += (
             "- No published step on this hardware stands behind the time: the interval is wide.\n"
         )
+    if job.plan.stack == "megatron" and job.trainer in ("fsdp2", "deepspeed"):
+        text += (
+            "- The time is that of tuned code such as Megatron-LM's. The programs here are plain "
+            "PyTorch without compilation, and may need longer: let the first steps decide.\n"
+        )
     text += (
         "\nTen measured steps beat any forecast: enter yours on the training page, and the rest is "
         "recomputed from it.\n"
