@@ -165,8 +165,10 @@ def plan_serving(ask: ServingAsk, machines: Sequence[Machine]) -> ServingAnswer:
     _check(ask)
     if not machines:
         return ServingAnswer(
-            ask, "no_machines", "No machine of the catalogue may be used where this must run."
-        )
+            ask, "no_machines",
+            "No machine is offered on these terms where this must run: take other terms of rent, "
+            "or add a quote of your own.",
+        )  # fmt: skip
     found: list[Candidate] = []
     refused: list[Refusal] = []
     for machine in machines:

@@ -39,6 +39,7 @@ from engine.estimate.serving import (
     capacity_rows,
     decode_seconds,
     efficiencies_of,
+    lone_request,
     memory_bytes,
     network_of,
     prefill_seconds,
@@ -293,11 +294,42 @@ def gpu_capacity(
     weight_bits: float, kv_bytes: float, engine: str, load: Load, targets: Targets,
 ) -> ServingCapacity:  # fmt: skip
     """`serving_capacity` of a layout, kept: sliders of rate and price ask for it again."""
-    return serving_capacity(
-        shape, accelerator, tp, load.input_tokens, load.output_tokens, weight_bits=weight_bits,
-        kv_bytes=kv_bytes, ttft_target_s=targets.ttft_s, tpot_target_s=targets.tpot_s,
-        load=targets.max_load, percentile=targets.percentile, pp=pp, attention_dp=attention_dp,
-        engine=engine, prefix_hit=load.prefix_hit, length_cv=load.length_cv,
+    try:
+        return serving_capacity(
+            shape, accelerator, tp, load.input_tokens, load.output_tokens,
+            weight_bits=weight_bits, kv_bytes=kv_bytes, ttft_target_s=targets.ttft_s,
+            tpot_target_s=targets.tpot_s, load=targets.max_load, percentile=targets.percentile,
+            pp=pp, attention_dp=attention_dp, engine=engine, prefix_hit=load.prefix_hit,
+            length_cv=load.length_cv,
+        )  # fmt: skip
+    except InputError:
+        raise
+    except ValueError:
+        # Prompts so long that they queue without end at the least load of its grid.
+        replica = gpu_replica(
+            shape, accelerator, tp, pp, attention_dp, weight_bits, kv_bytes, engine
+        )
+        return _nothing(replica, load, targets)
+
+
+def _nothing(replica: Replica, load: Load, targets: Targets) -> ServingCapacity:
+    """The capacity of a replica that has no steady state, with what a lone request takes."""
+    net, hw, plan, eff = replica.net, replica.hw, replica.plan, replica.eff
+    prompt, answer = np.full((1, 1), load.input_tokens), np.full((1, 1), load.output_tokens)
+    first, each = (
+        float(x.flat[0])
+        for x in lone_request(
+            net, hw, plan, eff, prompt, answer, np.ones((1, 1)), percentile=targets.percentile,
+            prefix_hit=load.prefix_hit, length_cv=load.length_cv,
+        )
+    )  # fmt: skip
+    most = room(replica, load)
+    memory = float(memory_bytes(net, plan, eff, 0.0, 0.0, CHUNK_TOKENS)) / GIB
+    floor: Floor = "ttft" if most >= 1.0 else "memory"
+    none, late = Estimate(0.0, 0.0, 0.0, "requests/s"), Estimate(first, first, first, "s")
+    return ServingCapacity(
+        0.0, 0.0, first, each, memory, most >= 1.0, floor, first, each, most,
+        replica.calibrated, none, late, Estimate(each, each, each, "s"),
     )  # fmt: skip
 
 

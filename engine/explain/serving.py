@@ -55,7 +55,7 @@ from engine.estimate.serving_points import CpuBox, Load, Targets
 from engine.estimate.shape import ModelShape
 from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
-from engine.workload.answers import Kind
+from engine.workload.answers import LOCATION_LABELS, Kind, Location
 from engine.workload.cost_terms import CostTerms
 from engine.workload.serving_terms import (
     DayShape,
@@ -109,7 +109,7 @@ class ZeroRow:
 
 @dataclass(frozen=True, slots=True)
 class ServingReport:
-    """The whole answer of the serving page."""
+    """The whole answer of the serving page; `place` where the job must run, if not anywhere."""
 
     answer: ServingAnswer
     chosen: ServingOption | None
@@ -122,6 +122,7 @@ class ServingReport:
     zero: tuple[ZeroRow, ...]
     warm_spare: int
     notes: tuple[str, ...]
+    place: str
     today: date
 
     @property
@@ -158,6 +159,7 @@ def serving_report(
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
         (*_term_notes(terms), *_other_size(workload, named_shape), *unknown),
+        "" if workload.location is Location.anywhere else LOCATION_LABELS[workload.location],
         today,
     )
 

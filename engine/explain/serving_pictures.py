@@ -46,7 +46,7 @@ class DayPicture:
     message: str
     machines: tuple[tuple[int, float], ...]
     rates: tuple[tuple[int, float], ...]
-    most: int
+    usd: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +127,13 @@ def day_picture(option: ServingOption, committed: bool) -> DayPicture:
         f"is {money(saved)} a month."
         if committed
         else f"Keeping only what each hour needs, spare machines included, costs "
-        f"{money(option.usd_by_hour)} a month and saves {money(saved)}. It must be possible to "
+        f"{money(top.usd)} in the busiest hour and {money(low.usd)} in the quietest, "
+        f"{money(option.usd_by_hour)} a month, and saves {money(saved)}. It must be possible to "
         "give machines back by the hour, and to start them in time."
     )
     return DayPicture(
         title, message, tuple((h.hour, float(h.machines)) for h in hours),
-        tuple((h.hour, h.rate) for h in hours), top.machines,
+        tuple((h.hour, h.rate) for h in hours), tuple(money(h.usd) for h in hours),
     )  # fmt: skip
 
 

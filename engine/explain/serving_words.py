@@ -176,10 +176,13 @@ def api_message(report: ServingReport) -> str:
             "At no rate does hosting win with this shape of the day, precision and target: an API "
             "shares its machines over many customers, yours wait for the peak. "
         )
-    return text + (
+    text += (
         "Fewer bits, an even day and spare capacity that others use move it. List prices of the "
         "date shown; no discount for batches. Data leave the house."
     )
+    if report.place:
+        text += f" Your job must run here: {report.place}; ask each API where it does."
+    return text
 
 
 def wins_from(bought: Buying) -> str:

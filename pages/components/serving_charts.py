@@ -66,11 +66,13 @@ def day(found: DayPicture) -> None:
     rate = vl.axis("y", "Requests a second (line)", axis={"grid": False, "tickCount": 4},
                    scale={"zero": True})  # fmt: skip
     layers: list[Layer] = [
-        {"data": {"values": vl.rows(found.machines)},
+        {"data": {"values": [{"x": h, "y": m, "usd": usd}
+                             for (h, m), usd in zip(found.machines, found.usd, strict=True)]},
          "mark": {"type": "bar", "cornerRadiusEnd": 2, "opacity": 0.75},
          "encoding": {"x": x, "y": machines,
                       "tooltip": [{"field": "x", "title": "Hour"},
-                                  {"field": "y", "title": "Machines"}]}},
+                                  {"field": "y", "title": "Machines"},
+                                  {"field": "usd", "title": "Cost of the hour"}]}},
         {"data": {"values": vl.rows(found.rates)},
          "mark": {"type": "line", "strokeWidth": 2.5, "color": vl.ink()},
          "encoding": {"x": x, "y": rate}},

@@ -351,6 +351,13 @@ def test_ten_thousand_replicas_are_told_and_millions_refused() -> None:
     assert "Nobody rents that many" in answer.message
 
 
+def test_prompts_that_queue_without_end_are_told_and_no_crash() -> None:
+    # 100,000 tokens in and one out: on an A10 a prompt takes longer than the target alone.
+    answer = plan_serving(ask(13.0, 0.001, load=Load(1e5, 1.0)), [gpu("a10"), gpu("a10", 8)])
+    assert answer.state == "below_floor"
+    assert "the first token takes" in answer.message
+
+
 def test_no_machine_at_all_is_an_answer() -> None:
     assert plan_serving(ask(), []).state == "no_machines"
 
