@@ -171,7 +171,11 @@ def _virtual(layers: int, pp: Array, each: Array) -> Array:
 
 
 def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
-    """The model's columns of `StepInputs`: parameters and widths of an average layer."""
+    """The model's columns of `StepInputs`: parameters and widths of an average layer.
+
+    What a token passes beside attention and routed experts is an MLP to the step model: the MLP,
+    shared experts, state-space layers, a tower for images.
+    """
     h, layers = float(shape.hidden), float(shape.layers)
     matrices = 3.0 if shape.gated_mlp else 2.0
     q, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
@@ -183,14 +187,17 @@ def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
             query * query_rank + 256 * rank + 128 * h
         )
         core, kv_width = shape.heads * (query + 128) / 2.0, float(shape.heads * query)
-    dense = matrices * h * shape.ffn
+    # Hybrids have attention in some layers alone.
+    attends = min((layers if shape.kv_layers is None else shape.kv_layers) / layers, 1.0)
+    attention, core, kv_width = attention * attends, core * attends, kv_width * attends
     expert = expert_params = routed = 0.0
     if shape.is_moe:
         share = max(layers - shape.dense_layers, 0.0) / layers
         expert = matrices * h * (shape.expert_ffn or shape.ffn)
-        dense = dense * (1 - share) + share * shape.shared_experts * expert
         expert_params = min(shape.experts * expert * layers * share, shape.total_params)
         routed, expert = float(shape.experts_per_token), expert * share
+    each = (shape.active_params - shape.embedding_params) / layers
+    dense = max(each - attention - routed * expert, 0.0)
     attended = seq_len
     if shape.window_layers and shape.window_tokens:
         far = 1.0 - shape.window_layers / layers

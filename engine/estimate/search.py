@@ -29,7 +29,13 @@ from engine.estimate.parallelism import (
 )
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.plan_memory import joined_memory, plans_memory, plans_that_fit, taken
-from engine.estimate.search_results import NETWORK_PARTS, Found, result_of, software_years
+from engine.estimate.search_results import (
+    NETWORK_PARTS,
+    Found,
+    of_a_published_kind,
+    result_of,
+    software_years,
+)
 from engine.estimate.training import StepTime, step_time
 from engine.estimate.training_calibration import (
     Recalibration,
@@ -320,7 +326,8 @@ def _half_widths(
     job: Job, hw: Hardware, plans: Plans, time: StepTime, own: Recalibration | None
 ) -> Array:
     """Log half width of each row's 80% interval; slow networks and unknown hardware widen it."""
-    half = interval_half_width(moe=job.shape.is_moe, known=False, calibrated=hw.calibrated)
+    known = hw.calibrated and of_a_published_kind(job.shape)
+    half = interval_half_width(moe=job.shape.is_moe, known=False, calibrated=known)
     if own is not None:
         half = own.half_width
     traffic = sum(getattr(time, k) for k in NETWORK_PARTS) / time.total

@@ -208,8 +208,8 @@ def _warnings(job: Job, best: PlanResult) -> tuple[str, ...]:
         found.append(f"No plan costs less than ${job.budget_usd:,.0f} as likely as not.")
     if not best.calibrated:
         found.append(
-            "No step on this hardware or network was published: the range is wider, and ten steps "
-            "of your own narrow it most."
+            "No step on such hardware, network or model was published: the range is wider, and "
+            "ten steps of your own narrow it most."
         )
     if best.mfu.likely < LOW_MFU:
         found.append(

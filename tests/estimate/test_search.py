@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.estimate.memory import USABLE, memory_inputs, training_memory
+from engine.estimate.model_shape import shape_from_config
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.search import (
     MOST_DAYS,
@@ -18,7 +19,13 @@ from engine.estimate.search import (
     search,
     smallest_fit,
 )
-from engine.estimate.training_job import Job, MeasuredSteps, NothingFits, calibrated_by
+from engine.estimate.training_job import (
+    Job,
+    MeasuredSteps,
+    NothingFits,
+    PlanResult,
+    calibrated_by,
+)
 from tests.estimate.training_models import (
     A100,
     B8,
@@ -286,6 +293,26 @@ def test_a_slow_network_widens_the_interval() -> None:
         return told.step_s.high / told.step_s.low
 
     assert width("eth-10g") > 1.5 * width("roce-400g")
+
+
+def test_networks_of_a_kind_without_published_steps_have_a_wide_interval() -> None:
+    mamba = shape_from_config(
+        {
+            "model_type": "falcon_mamba", "hidden_size": 4096, "num_hidden_layers": 64,
+            "vocab_size": 65024, "state_size": 16, "intermediate_size": 8192, "conv_kernel": 4,
+            "time_step_rank": 256, "tie_word_embeddings": False,
+        }
+    )  # fmt: skip
+
+    def one(shape) -> PlanResult:
+        return first(Job(shape, 1e11, (FAST,), gpus=(64, 64)), "time")
+
+    plain, other = one(B8), one(mamba)
+    assert other.step_s.high / other.step_s.low > 1.2 * plain.step_s.high / plain.step_s.low
+    assert not other.calibrated
+    # All of its parameters work all the same: 6 FLOP a parameter and token, the look-up aside.
+    least = 6 * (mamba.active_params - 65024 * 4096) * 1e11 / 989e12 / 64 / 86400
+    assert other.days.likely > least
 
 
 # --- the user's own steps

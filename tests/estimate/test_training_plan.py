@@ -110,7 +110,7 @@ def test_a_mixed_job_says_who_waits() -> None:
 
 def test_hardware_without_published_steps_is_said() -> None:
     told = plan_training(Job(B8, 1e9, (on("l40s", "eth-25g"),), task="lora"), "cost")
-    assert any("No step on this hardware" in w for w in told.warnings)
+    assert any("No step on such hardware" in w for w in told.warnings)
 
 
 def test_without_a_price_hours_rank() -> None:
