@@ -59,7 +59,7 @@ class Machine:
     """
 
     hardware: Literal["gpu", "cpu"]
-    vcpu: float
+    vcpu: Real
     per_machine: int = 1
     gpu_speed: Real = 0.0
     host_link_gb_per_s: float = 25.0
@@ -96,10 +96,10 @@ def parts(work: Work, machine: Machine) -> tuple[Array, Array, Array]:
     copies = np.zeros_like(hours)
     if machine.hardware == "cpu":
         serial, divisible = jobs.cpu_parts(hours, p, b, splits=False)
-        divisible = divisible * REFERENCE_VCPU / machine.vcpu
+        divisible = np.asarray(divisible * REFERENCE_VCPU / machine.vcpu)
     else:
         speed = np.maximum(s * machine.gpu_speed, 1e-6)
-        host = max(machine.vcpu, 1.0) / REFERENCE_VCPU
+        host = max(float(machine.vcpu), 1.0) / REFERENCE_VCPU
         serial, divisible = jobs.gpu_parts(hours, p, b, speed, host, splits=False)
         copies = copies + work.copied_gb / machine.host_link_gb_per_s / SECONDS_PER_HOUR
     sigma = np.asarray(work.contention, dtype=float)

@@ -14,9 +14,10 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from engine.catalogue import load_catalogue
-from engine.catalogue.models import Accelerator, Provenance, Row
+from engine.catalogue.models import Accelerator, CpuServer, Provenance, Row
 from engine.catalogue.read import parse, rows
 from engine.errors import DataError, InputError
 from engine.estimate.named import named
@@ -169,6 +170,30 @@ def core_rate(model: str, leave_out: str = "") -> Predicted | None:
     return Predicted(low, likely, high, said, True)
 
 
+def has_matrix_units(name: str, server: CpuServer | None = None) -> bool:
+    """Whether the cores of a server have matrix units; taken as not where it isn't known.
+
+    name : as it is offered, where the catalogue has no row of the server
+    """
+    if server is not None:
+        return server.bf16_unit == "AMX"
+    return next((yes for pattern, yes in _matrix_units() if fnmatch(name, pattern)), False)
+
+
+@cache
+def _matrix_units(file: Path = DATA / "cpu_matrix_units.csv") -> tuple[tuple[str, bool], ...]:
+    return tuple((cells["pattern"], cells["matrix_units"] == "yes") for _, cells in rows(file))
+
+
+def without_matrix_units(rate: Predicted) -> Predicted:
+    """A core's rate without matrix units: a share of that with them, in a wide range."""
+    share = named(PARAMETERS)["no_matrix_units_share"]
+    said = "not measured: a share of the rate of Xeons with matrix units"
+    return Predicted(
+        rate.low * share.low, rate.likely * share.likely, rate.high * share.high, said, False
+    )
+
+
 # ---- inside a latency target ---------------------------------------------------------------------
 
 
@@ -226,15 +251,16 @@ def worker_service_s(per_core_per_s: Real, cores_a_worker: Real) -> Real:
 
 
 def cpu_response(
-    rate: Real, per_core_per_s: Real, cores: float, cores_a_worker: int, percentile: float, *,
+    rate: Real, per_core_per_s: Real, cores: float, cores_a_worker: Real, percentile: float, *,
     arrival_cv2: Real = 1.0,
 ) -> Real:  # fmt: skip
     """Response that a share of requests stays within on a server of workers (Allen–Cunneen)."""
-    service = worker_service_s(per_core_per_s, float(cores_a_worker))
-    workers = max(math.floor(cores / cores_a_worker), 1)
+    size = check("cores_a_worker", cores_a_worker, least=1.0)
+    service = worker_service_s(per_core_per_s, size)
+    workers = np.maximum(np.floor(cores / size), 1.0)
     cv2 = parameter("service_cv2")
     wait = wait_percentile(
-        rate, service, float(workers), percentile, arrival_cv2=arrival_cv2, service_cv2=cv2
+        rate, service, workers, percentile, arrival_cv2=arrival_cv2, service_cv2=cv2
     )
     return np.asarray(np.asarray(wait) + _slow_item(service, percentile))
 
@@ -256,18 +282,17 @@ def cpu_capacity(
     each, goal = np.broadcast_arrays(
         check("per_core_per_s", per_core_per_s, above=0.0), check("target_s", target_s, above=0.0)
     )
-    best, with_cores = np.zeros(each.shape), np.ones(each.shape)
-    for k in worker_sizes(cores):
-        top = max(math.floor(cores / k), 1) / np.asarray(worker_service_s(each, float(k)))
+    sizes = np.array(worker_sizes(cores), dtype=float).reshape((-1,) + (1,) * each.ndim)
+    most = np.maximum(np.floor(cores / sizes), 1.0) / np.asarray(worker_service_s(each, sizes))
 
-        def good(lam: Array, k: int = k) -> Array:
-            told = cpu_response(lam, each, cores, k, percentile, arrival_cv2=arrival_cv2)
-            return np.asarray(np.asarray(told) <= goal)
+    def good(lam: Array) -> Array:
+        told = cpu_response(lam, each, cores, sizes, percentile, arrival_cv2=arrival_cv2)
+        return np.asarray(np.asarray(told) <= goal)
 
-        found = np.asarray(_largest(good, top))
-        better = found > best
-        best, with_cores = np.where(better, found, best), np.where(better, float(k), with_cores)
-    return _like(best), with_cores
+    found = np.asarray(_largest(good, most))
+    best = found.argmax(axis=0)
+    chosen = np.take_along_axis(found, np.expand_dims(best, 0), axis=0)[0]
+    return _like(chosen), np.asarray(sizes.reshape(-1)[best])
 
 
 def worker_sizes(cores: float) -> tuple[int, ...]:
@@ -371,9 +396,8 @@ def _peak(gpu: Accelerator) -> float | None:
     return half or (gpu.int8_tops_dense / 2.0 if gpu.int8_tops_dense else None)
 
 
-def _largest(good: object, top: Array) -> Real:
+def _largest(good: Callable[[Array], Array], top: Array) -> Real:
     """Largest rate between 0 and `top` for which `good` holds; good must fail once and for all."""
-    assert callable(good)
     low, high = np.zeros_like(np.asarray(top)), np.asarray(top, dtype=float)
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0

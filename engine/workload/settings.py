@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from engine.workload.cost_terms import CostTerms
+from engine.workload.jobs_terms import JobsTerms
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.services_terms import ServicesTerms
 from engine.workload.serving_terms import ServingTerms
@@ -18,6 +19,7 @@ class Settings(BaseModel):
 
     architecture: ServicesTerms = ServicesTerms()
     costs: CostTerms = CostTerms()
+    jobs: JobsTerms = JobsTerms()
     reliability: ReliabilityTerms = ReliabilityTerms()
     serving: ServingTerms = ServingTerms()
     training: TrainingTerms = TrainingTerms()

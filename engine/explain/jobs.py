@@ -1,0 +1,425 @@
+"""A compute job on CPU servers and GPUs in figures and sentences: what a page shows of it.
+
+The formulae are those of `engine.estimate.compute_jobs`; the inputs, prices and hardware on offer
+are the decision's. What stands here is which range of published speed-ups is taken, which machines
+are compared, and what follows in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.assessment import PriceRef
+from engine.catalogue import Catalogue, CpuServer
+from engine.decide.candidates import Price, Unit
+from engine.decide.context import Setting, setting
+from engine.decide.evaluate import accelerator_speed, gpu_hours_today, reference_server_hours
+from engine.decide.evaluation import Context
+from engine.decide.findings import count, duration, money
+from engine.decide.inputs import Inputs, Range, sample, standard_normal
+from engine.decide.priors import parameter
+from engine.errors import InputError
+from engine.estimate.compute_jobs import (
+    Constraint,
+    Machine,
+    Run,
+    Work,
+    break_even_speedup,
+    cost_ratio,
+    fewest_units,
+    gpu_constraints,
+    payback_months,
+    run,
+)
+from engine.estimate.estimate import Estimate
+from engine.estimate.named import named
+from engine.estimate.scaling import gpu_time_relative
+from engine.estimate.small_inference import PARAMETERS
+from engine.estimate.speedups import Pooled, Speedup, of_groups, pooled, speedups
+from engine.workload.answers import Current, Kind, Precision, Rewrite
+from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
+from engine.workload.settings import USUAL, Settings
+from engine.workload.workload import BATCH_JOBS, Workload
+
+Array = NDArray[np.float64]
+DRAWS = 256
+REFERENCE_SERVER = "m7i-24xlarge"
+REFERENCE_VCPU = 96.0
+# Fields of work that a kind stands for, where none was named.
+OF_KIND: dict[Kind, tuple[JobField, ...]] = {
+    Kind.simulation: (
+        JobField.molecular_dynamics, JobField.quantum_chemistry, JobField.cfd, JobField.weather,
+        JobField.particle_transport, JobField.seismic,
+    ),
+    Kind.rendering: (JobField.rendering, JobField.video),
+    Kind.etl: (JobField.data,),
+    Kind.rl: (JobField.rl,),
+}  # fmt: skip
+LINKS = {"PCIe5": "pcie5_gb_per_s", "PCIe6": "pcie5_gb_per_s", "C2C": "coherent_gb_per_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobOption:
+    """Some units of one kind of hardware for the job.
+
+    hours, usd_per_run : with the range that holds in 8 of 10 cases; bound : what the run waits for
+    late : whether it takes longer than wanted
+    """
+
+    hardware: str
+    sku: str
+    name: str
+    units: int
+    machines: int
+    per_machine: int
+    hours: Estimate
+    usd_per_run: Estimate
+    usd_per_month: Estimate
+    price: PriceRef | None
+    usd_per_unit_hour: float
+    bound: str
+    late: bool
+    draws_usd: Array
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedupCurve:
+    """Cost of a run on the GPU against the speed-up of the parallel part; the CPU's is level."""
+
+    gpu: tuple[tuple[float, float], ...]
+    cpu_usd: float
+    break_even: float | None
+    low: float
+    likely: float
+    high: float
+    title: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """All that is told of a compute job. `speedup` is one reference GPU against one server."""
+
+    headline: str
+    speedup: Range
+    speedup_said: str
+    found: tuple[Speedup, ...]
+    pooled: Pooled | None
+    gpu: JobOption | None
+    cpu: JobOption
+    options: tuple[JobOption, ...]
+    ruled_out: tuple[tuple[str, Constraint], ...]
+    gpu_cheaper: float
+    curve: SpeedupCurve | None
+    rewrite: str
+    notes: tuple[str, ...]
+    wanted_hours: float
+    inputs: tuple[tuple[str, Range], ...]
+
+
+def is_compute(workload: Workload) -> bool:
+    """Whether the job is known by what it takes on CPU servers (or GPUs) today."""
+    return workload.kind in BATCH_JOBS
+
+
+def figures_for(workload: Workload, terms: JobsTerms) -> tuple[Speedup, ...]:
+    """The published figures of the job's field, all of them where the kind stands for no field."""
+    if terms.field is not JobField.auto:
+        return of_groups([terms.field.value])
+    fields = OF_KIND.get(workload.kind, ())
+    return of_groups([f.value for f in fields]) if fields else of_groups(
+        {r.group for r in speedups().values()}
+    )  # fmt: skip
+
+
+def speedup_range(workload: Workload, terms: JobsTerms, usual: Range) -> tuple[Range, str]:
+    """The range of the speed-up, and in words where it comes from: answer, table, or prior."""
+    if workload.gpu_speedup is not None:
+        return usual, "as you measured it"
+    named_field = terms.field is not JobField.auto
+    told = pooled(figures_for(workload, terms)) if named_field or workload.kind in OF_KIND else None
+    where = FIELD_LABELS[terms.field].lower() if named_field else "this kind of work"
+    if told is None:
+        return usual, f"a planning value: too few published figures of {where} say against what"
+    said = (
+        f"from {told.n} of {told.of} published figures on {where}, each brought to one H100 "
+        "against one server of 48 cores"
+    )
+    source = "data/speedups.csv"
+    return Range(told.low, told.likely, told.high, usual.unit, source, False, "table"), said
+
+
+def job_report(
+    workload: Workload, settings: Settings = USUAL, catalogue: Catalogue | None = None,
+    today: date | None = None,
+) -> JobReport:  # fmt: skip
+    """The job on the cheapest CPU servers and GPUs that finish in time.
+
+    Raises
+    ------
+    InputError : the work is of another kind, or no hardware is on offer there
+    """
+    if not is_compute(workload):
+        raise InputError("this is no compute job", where="kind",
+                         right="a simulation, rendering, data preparation or the like")  # fmt: skip
+    day, terms = today or date.today(), settings.jobs
+    offered = setting(workload, catalogue, day, settings)
+    ctx = offered.context
+    speedup, said = speedup_range(workload, terms, ctx.inputs.ranges["gpu_speedup"])
+    inputs = Inputs({**ctx.inputs.ranges, "gpu_speedup": speedup}, ctx.inputs.shares)
+    point, drawn = inputs.point(), inputs.draws(DRAWS)
+    wanted = float(point["patience_h"][0])
+    server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
+    options, ruled_out = _options(offered, workload, terms, point, drawn, server, wanted)
+    gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
+    assert cpu is not None  # CPU servers are never ruled out
+    sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
+    curve = _curve(gpu, cpu, offered, point, speedup) if gpu is not None else None
+    shown = ("parallel_fraction", "io_share", "current_units", "useful_hours_per_month",
+             "runs_per_month", "contention")  # fmt: skip
+    pool = pooled(figures_for(workload, terms))
+    return JobReport(
+        headline=_headline(gpu, cpu, sure, ruled_out),
+        speedup=speedup,
+        speedup_said=said,
+        found=figures_for(workload, terms),
+        pooled=pool,
+        gpu=gpu,
+        cpu=cpu,
+        options=options,
+        ruled_out=ruled_out,
+        gpu_cheaper=sure,
+        curve=curve,
+        rewrite=_rewrite(workload, gpu, cpu, inputs),
+        notes=_notes(workload, gpu, cpu, float(point["runs_per_month"][0])),
+        wanted_hours=wanted,
+        inputs=tuple((name, inputs.ranges[name]) for name in shown),
+    )
+
+
+# --- machines
+
+
+def _options(
+    offered: Setting, workload: Workload, terms: JobsTerms, point: dict[str, Array],
+    drawn: dict[str, Array], server: CpuServer, wanted: float,
+) -> tuple[tuple[JobOption, ...], tuple[tuple[str, Constraint], ...]]:  # fmt: skip
+    """Every kind of hardware with its fewest units in time, cheapest first, and what is out."""
+    found: list[JobOption] = []
+    out: dict[str, Constraint] = {}
+    for unit in (*offered.cpus, *offered.gpus):
+        price = unit.prices.get("on_demand")
+        if price is None or price.basis != "hour":
+            continue
+        if unit.accelerator is not None:
+            barred = gpu_constraints(
+                unit.accelerator, server,
+                needs_fp64=workload.precision is Precision.fp64,
+                memory_gb=workload.working_set_gb,
+                splits=workload.working_set_shardable,
+                licence_covers_gpus=terms.licence_covers_gpus,
+                can_be_rewritten=workload.rewrite is not Rewrite.impossible,
+            )  # fmt: skip
+            if barred:
+                out.setdefault(unit.name, barred[0])
+                continue
+        found.append(_option(unit, price, offered.context, terms, point, drawn, wanted))
+    # Where nothing finishes in time, what is nearly as fast as the fastest is compared by its cost.
+    near = 1.25 * min(o.hours.likely for o in found)
+
+    def order(o: JobOption) -> tuple[bool, bool, float]:
+        return o.late, o.late and o.hours.likely > near, o.usd_per_run.likely
+
+    return tuple(sorted(found, key=order)), tuple(out.items())
+
+
+def _best(options: tuple[JobOption, ...], hardware: str) -> JobOption | None:
+    """The cheapest in time; the fastest where none is."""
+    return next((o for o in options if o.hardware == hardware), None)
+
+
+def _option(
+    unit: Unit, price: Price, ctx: Context, terms: JobsTerms, point: dict[str, Array],
+    drawn: dict[str, Array], wanted: float,
+) -> JobOption:  # fmt: skip
+    """The fewest units in time at the likely inputs, and over the draws what they do."""
+    units = fewest_units(*_work_on(unit, ctx, terms, point), wanted)
+    n = float(units[0])
+    told = run(*_work_on(unit, ctx, terms, point), n)
+    over = run(*_work_on(unit, ctx, terms, drawn), n)
+    hours = _estimate(float(told.hours[0]), over.hours, "h", ("data/speedups.csv",))
+    market = "gpu_market_factor" if unit.hardware == "gpu" else "cpu_market_factor"
+    z = standard_normal(1, DRAWS)[:, 0]
+    asked = Range(price.low, price.likely, price.high, "USD", "", False, "price")
+    usd_hour = sample(asked, z) * drawn[market]
+    fee = terms.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
+    runs, drawn_runs = float(point["runs_per_month"][0]), np.maximum(drawn["runs_per_month"], 1e-6)
+    usd = float(told.hours[0]) * n * price.likely + (fee / runs if runs else 0.0)
+    drawn_usd = np.asarray(over.hours * n * usd_hour + fee / drawn_runs)
+    source = price.ref.source if price.ref is not None else "catalogue"
+    return JobOption(
+        unit.hardware, unit.sku, unit.name, int(n), int(np.ceil(n / unit.per_machine)),
+        unit.per_machine, hours, _estimate(usd, drawn_usd, "USD", (source,)),
+        _estimate(usd * runs, drawn_usd * drawn["runs_per_month"], "USD", (source,)),
+        price.ref, price.likely, _bound(unit, told), float(told.hours[0]) > wanted * 1.001,
+        drawn_usd,
+    )  # fmt: skip
+
+
+def _work_on(
+    unit: Unit, ctx: Context, terms: JobsTerms, x: dict[str, Array]
+) -> tuple[Work, Machine]:
+    """The run and one unit, under inputs at their likely values or drawn."""
+    p, s, b = x["parallel_fraction"], x["gpu_speedup"], x["io_share"]
+    if ctx.workload.current is Current.gpu:
+        hours = np.asarray(gpu_hours_today(x) / np.asarray(gpu_time_relative(p, s, b)))
+    else:
+        hours = reference_server_hours(x, ctx)
+    work = Work(hours, p, b, s, x["contention"], terms.copied_gb or 0.0, terms.read_gb or 0.0)
+    feed = terms.feed_gb_per_s or named(PARAMETERS)["storage_gb_per_s"].likely
+    if unit.accelerator is None:
+        vcpu = unit.vcpu * x["cpu_efficiency_factor"]
+        return work, Machine("cpu", vcpu, unit.per_machine, feed_gb_per_s=feed)
+    speed = accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
+    link = next((name for mark, name in LINKS.items() if mark in unit.accelerator.host_link),
+                "pcie4_gb_per_s")  # fmt: skip
+    host_link = named(PARAMETERS)[link].likely
+    return work, Machine("gpu", unit.vcpu, unit.per_machine, speed, host_link, feed)
+
+
+def _bound(unit: Unit, told: Run) -> str:
+    """What the run waits for most."""
+    hours = float(told.hours[0])
+    if bool(told.fed[0]) and float(told.feed_hours[0]) > 0:
+        return "storage"
+    if float(told.copy_hours[0]) > hours / 3:
+        return "copies to and from the GPU"
+    if float(told.serial_hours[0]) > hours / 2:
+        return "the part that is not parallel"
+    return "arithmetic" if unit.hardware == "cpu" else "the GPU and its host"
+
+
+# --- pictures and words
+
+
+def _curve(
+    gpu: JobOption, cpu: JobOption, offered: Setting, point: dict[str, Array], s: Range
+) -> SpeedupCurve:
+    """Cost of one GPU for an hour's work of one server, by the speed-up of the parallel part."""
+    p, b = float(point["parallel_fraction"][0]), float(point["io_share"][0])
+    server_usd = _server_hour(cpu, offered)
+    ratio = gpu.usd_per_unit_hour / server_usd
+    unit = next(u for u in offered.gpus if (u.sku, u.per_machine) == (gpu.sku, gpu.per_machine))
+    speed = accelerator_speed(unit, offered.context)
+    needed = float(break_even_speedup(ratio, p, b))
+    low, likely, high = s.low * speed, s.likely * speed, s.high * speed
+    xs = np.geomspace(min(0.5, low), max(100.0, high), 80)
+    cost = np.asarray(cost_ratio(ratio, p, xs, b)) * server_usd
+    said = f"between {_times(low)} and {_times(high)}, likely {_times(likely)}"
+    if not np.isfinite(needed):
+        title = "No speed-up makes this GPU the cheaper"
+        message = (
+            f"What can't be sped up alone costs more on it: it is {ratio:.2g} times the price of a "
+            f"96-vCPU server, and {1 - (1 - b) * p:.0%} of the work gains nothing."
+        )
+    else:
+        title = f"{gpu.name} is the cheaper from a speed-up of {_times(needed)}"
+        message = (
+            f"At {ratio:.2g} times the price of a 96-vCPU server, with {p:.0%} parallel and "
+            f"{b:.0%} input and output. Expected on this card: {said}."
+        )
+    return SpeedupCurve(
+        tuple((float(x), float(y)) for x, y in zip(xs, cost, strict=True)), server_usd,
+        needed if np.isfinite(needed) else None, low, likely, high, title, message,
+    )  # fmt: skip
+
+
+def _server_hour(cpu: JobOption, offered: Setting) -> float:
+    """Price of 96 vCPU an hour on the CPU hardware that was chosen."""
+    unit = next(u for u in offered.cpus if u.sku == cpu.sku)
+    return cpu.usd_per_unit_hour / unit.vcpu * REFERENCE_VCPU
+
+
+def _times(x: float) -> str:
+    return f"{x:.2g}" if x < 100 else f"{x:,.0f}"
+
+
+def _headline(
+    gpu: JobOption | None, cpu: JobOption, sure: float,
+    out: tuple[tuple[str, Constraint], ...],
+) -> str:  # fmt: skip
+    if gpu is None:
+        why = out[0][1].reason if out else "none is on offer"
+        return f"CPU servers: no GPU can run this, {why}."
+    first, second = (gpu, cpu) if _wins(gpu, cpu) else (cpu, gpu)
+    chance = sure if first is gpu else 1 - sure
+    how = (
+        f"{money(first.usd_per_run.likely)} a run against {money(second.usd_per_run.likely)}, "
+        f"{duration(first.hours.likely)} against {duration(second.hours.likely)}"
+    )
+    name = "GPUs" if first is gpu else "CPU servers"
+    if first.late != second.late:
+        return f"{name}: only they finish in time. {how[0].upper()}{how[1:]}."
+    if chance < 0.65:
+        return f"Close: {name} by a little. {how[0].upper()}{how[1:]}; cheaper in {chance:.0%}."
+    return f"{name}: {how}; the cheaper in {chance:.0%} of cases."
+
+
+def _wins(gpu: JobOption, cpu: JobOption) -> bool:
+    if gpu.late != cpu.late:
+        return not gpu.late
+    return gpu.usd_per_run.likely < cpu.usd_per_run.likely
+
+
+def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: Inputs) -> str:
+    """What moving the code costs and when that is paid back."""
+    if gpu is None or workload.rewrite is Rewrite.ready or workload.current is Current.gpu:
+        return ""
+    months = inputs.ranges["rewrite_months"].likely
+    engineer = parameter("engineer_usd_per_month")
+    cost = months * engineer.likely
+    saves = cpu.usd_per_month.likely - gpu.usd_per_month.likely
+    back = float(payback_months(cost, saves))
+    start = f"Where the code must be rewritten, {months:g} engineer-months are {money(cost)}"
+    if not np.isfinite(back):
+        return f"{start}; GPUs save nothing in cash here, so it is never paid back."
+    if back > workload.horizon_months:
+        return (
+            f"{start}; at {money(saves)} saved a month that takes {back:,.0f} months, longer than "
+            f"the {workload.horizon_months} months planned: stay on CPUs unless time is worth more."
+        )
+    return f"{start}, paid back in {back:,.1f} months by {money(saves)} saved a month."
+
+
+def _notes(
+    workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float
+) -> tuple[str, ...]:
+    notes = []
+    if runs <= 0:
+        notes.append("No runs a month: nothing is spent. What one run would take stands below.")
+    for option in (gpu, cpu):
+        if option is not None and option.late:
+            notes.append(
+                f"{option.name}: no number of them finishes in time; the part that is not parallel "
+                "takes longer."
+            )
+        if option is not None and option.units >= 10_000:
+            notes.append(
+                f"{count(option.units, 'unit')} of {option.name} is no plan: give more time, or "
+                "check the hours and servers of today."
+            )
+    if workload.stated_hours_per_month is None and workload.hours_per_run is None:
+        notes.append(
+            "What a run takes today was not told: the hours are a planning value of the kind of "
+            "work. The ratio of GPU to CPU holds; the sums follow your hours."
+        )
+    return tuple(notes)
+
+
+def _estimate(at: float, over: Array, unit: str, sources: tuple[str, ...]) -> Estimate:
+    low, high = np.quantile(np.asarray(over, dtype=float), [0.1, 0.9])
+    return Estimate(min(float(low), at), at, max(float(high), at), unit, sources)
