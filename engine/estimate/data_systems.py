@@ -163,7 +163,7 @@ def crawler(v: Inputs) -> tuple[Need, ...]:
             mb_per_s(peak, stored, v["disk_load"]),
             "peak × page as stored ÷ share of the disk's rate",
         ),
-        Need("disk_space", _r(_a(pages) / v["disk_fill"]), "data to keep ÷ fill of disks"),
+        Need("disk_space", _r(_a(pages)), "data to keep; it lies in object storage"),
     )
 
 
@@ -195,7 +195,11 @@ def etl(v: Inputs) -> tuple[Need, ...]:
             _r(_a(data) * 1000.0 * v["passes"] / window_s / v["disk_load"]),
             "data × passes ÷ window ÷ share of the disk's rate",
         ),
-        Need("disk_space", _r(_a(data) * 2.0 / v["disk_fill"]), "data in and out ÷ fill of disks"),
+        Need(
+            "disk_space",
+            _r(_a(data) * v["shuffle_share"] / v["disk_fill"]),
+            "data that moves between machines ÷ fill of disks; the data itself stays where it is",
+        ),
     )
 
 

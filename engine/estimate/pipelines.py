@@ -6,8 +6,9 @@ one stage hands to the next costs time where it changes hardware, and money wher
 provider. All 2^n placements are worked out at once, on points and draws alike.
 
 Time of a stage on n units (Amdahl): A + B/n, with A = (1 − p)·h and B = p·h on CPU servers, p·h/s
-on GPUs. Paid are n·(A + B/n + hand-over + start). The cheapest units inside the deadline follow
-from Lagrange's condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
+on GPUs (`jobs.cpu_parts` and `jobs.gpu_parts`, which count disks and network too). Paid are
+n·(A + B/n + hand-over + start). The cheapest units inside the deadline follow from Lagrange's
+condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError
+from engine.estimate import jobs
+from engine.workload.workload import HOURS_PER_MONTH
 
 Array = NDArray[np.float64]
 Real = float | Array
 MOST_STAGES = 8
 MOST_UNITS = 4096.0
-HOURS_PER_MONTH = 730.0
 BISECTIONS = 48
 
 
@@ -36,6 +38,8 @@ class Stage:
     fraction : share of them that divides by machines and that a GPU speeds up
     speedup : of that share on one GPU of the kind looked at; 1 or less: there is no GPU program
     gb_out : handed on to the next stage [GB a run]
+    io_share : of the hours spent on disks and network; splits : all of it divides by machines, as
+        with many small tasks, and `fraction` is only what a GPU can take over
     standing : units that are kept all month for a service, on (CPU servers, GPUs); its hours are 0
     """
 
@@ -45,6 +49,8 @@ class Stage:
     speedup: float
     gb_out: float = 0.0
     standing: tuple[float, float] | None = None
+    io_share: float = 0.0
+    splits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +117,19 @@ def all_placements(stages: int) -> NDArray[np.bool_]:
 
 
 def time_parts(
-    hours: Real, fraction: Real, speedup: Real, servers: Real, on_gpu: NDArray[np.bool_] | bool
-) -> tuple[Array, Array]:
-    """Serial hours A and divisible hours B of a stage on one unit.
+    stage: Stage, hours: Array, speedup: Array, cpu_servers: float, host_servers: float
+) -> tuple[Array, Array, Array, Array]:
+    """Serial and divisible hours of a stage on one CPU unit, then on one GPU.
 
-    servers : speed of the unit's processors in reference servers; they do the divisible part on
-        CPU servers, and on GPUs where there is no GPU program (a speed-up of 1 or less). The serial
-        part runs on one core, which is as fast everywhere.
+    cpu_servers, host_servers : processors of a CPU unit, and of a GPU's machine, in reference
+        servers; the latter do what has no GPU program (a speed-up of 1 or less). The serial part
+        runs on one core, which is as fast everywhere.
     """
-    h, p, s = (np.asarray(x, dtype=float) for x in (hours, fraction, speedup))
-    accelerated = np.asarray(on_gpu, dtype=bool) & (s > 1.0)
-    rate = np.where(accelerated, s, servers)
-    return np.asarray((1.0 - p) * h), np.asarray(p * h / rate)
+    p, b = np.asarray(stage.fraction), np.asarray(stage.io_share)
+    serial, divisible = jobs.cpu_parts(hours, p, b, stage.splits)
+    rate = np.where(speedup > 1.0, speedup, host_servers)
+    on_gpu = jobs.gpu_parts(hours, p, b, rate, host_servers, stage.splits)
+    return serial, np.asarray(divisible / cpu_servers), *on_gpu
 
 
 def place(
@@ -151,11 +158,14 @@ def place(
     hours = np.array([s.hours for s in stages]) * (one if hours_factor is None else hours_factor)
     told = np.array([s.speedup for s in stages])
     speedup = np.where(told > 1.0, told * (one if speedup_factor is None else speedup_factor), 1.0)
-    fraction = np.array([s.fraction for s in stages])
-    servers = np.where(at, gpu.servers, cpu.servers)
     price = np.where(at, gpu.usd_per_hour, cpu.usd_per_hour)
     step = np.where(at, gpu.step, cpu.step).astype(float)
-    serial, divisible = time_parts(hours[None], fraction, speedup[None], servers, at)
+    parts = [
+        time_parts(s, hours[:, i], speedup[:, i], cpu.servers, gpu.servers)
+        for i, s in enumerate(stages)
+    ]
+    cpu_a, cpu_b, gpu_a, gpu_b = (np.stack(x, axis=-1)[None] for x in zip(*parts, strict=True))
+    serial, divisible = np.where(at, gpu_a, cpu_a), np.where(at, gpu_b, cpu_b)
     batch = np.array([s.standing is None for s in stages])
     moved = _moved_hours(stages, on_gpu, cpu, gpu, terms)[:, None, :]
     runs = max(terms.runs_per_month, 1e-9)

@@ -46,9 +46,9 @@ HOURS_PER_YEAR = 8760.0
 class Machine:
     """What one machine gives, by resource; the disk is attached or local."""
 
-    vcpu: float
-    memory_gb: float
-    network_gbit: float
+    vcpu: Real
+    memory_gb: Real
+    network_gbit: Real
     disk_mb_per_s: Real
     disk_ops: Real
     disk_gb: Real

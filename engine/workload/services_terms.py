@@ -28,6 +28,7 @@ class Shown(StrEnum):
     sharded = "sharded"
     log = "log"
     crawler = "crawler"
+    workers = "workers"
     batching = "batching"
     hybrid = "hybrid"
 
@@ -62,8 +63,8 @@ class ServicesTerms(Terms):
         allow_inf_nan=False,
     )  # fmt: skip
     parties: bool = term(
-        False, "It is run by parties that do not trust one another", "parties",
-        help="Nobody owns the whole, as in Bitcoin or IPFS",
+        False, "Run by parties without trust", "parties",
+        help="No one party owns the whole, as in Bitcoin or IPFS",
     )  # fmt: skip
     shown: Shown = term(Shown.fitting, "Architecture drawn", "draw")
 

@@ -1,0 +1,339 @@
+"""The pipeline of an assessment placed stage by stage, beside all-CPU and all-GPU.
+
+Stages are those that the terms list, else those that the kind of work has. Every placement is
+worked out on every likely pair of CPU server and GPU on offer; the cheapest inside the deadline is
+taken. Prices are on demand: a stage's machines are paid while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.assessment import Assessment
+from engine.catalogue import Catalogue, load_catalogue
+from engine.decide.candidates import Unit
+from engine.decide.context import Setting, setting
+from engine.decide.evaluate import REFERENCE_VCPU, accelerator_speed, reference_server_hours
+from engine.decide.evaluation import Values
+from engine.decide.inputs import standard_normal
+from engine.decide.latency import network_params
+from engine.decide.priors import likely
+from engine.errors import InputError
+from engine.estimate import jobs
+from engine.estimate.estimate import Estimate
+from engine.estimate.named import Named
+from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
+from engine.explain.services import service_parameters
+from engine.workload.answers import Kind
+from engine.workload.services_terms import ServicesTerms
+from engine.workload.workload import HOURS_PER_MONTH
+
+CPU_UNITS, GPU_UNITS = 6, 8
+DRAWS = 128
+Z90 = 1.2815515655446004
+SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlace:
+    """Where one stage runs, on how many units, for how long, and what it costs a month."""
+
+    name: str
+    hardware: str
+    on_gpu: bool
+    units: int
+    hours: float
+    moved_hours: float
+    usd: float
+    standing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One placement: hours of a run and USD a month; infinite where the deadline can't be kept."""
+
+    label: str
+    hours: float
+    usd: float
+    stages: tuple[StagePlace, ...]
+    egress_usd: float
+    cpu: str
+    gpu: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePlan:
+    """The best placement beside all-CPU and all-GPU, each on the hardware that suits it best.
+
+    probability : that this placement stays the cheapest, on the same hardware
+    saves_cpu, saves_gpu : share of their cost; None where they can't keep the deadline
+    """
+
+    stages: tuple[Stage, ...]
+    own: bool
+    best: Way | None
+    all_cpu: Way
+    all_gpu: Way
+    others: tuple[Way, ...]
+    usd: Estimate | None
+    probability: float
+    tried: int
+    deadline_h: float
+    runs: float
+    why_not: str = ""
+
+    @property
+    def limit_h(self) -> float:
+        """What a run may take: the deadline, or its part of the month [h]."""
+        return min(self.deadline_h, HOURS_PER_MONTH / max(self.runs, 1e-9))
+
+    @property
+    def saves_cpu(self) -> float | None:
+        """Saved against the best all-CPU."""
+        return _saved(self.best, self.all_cpu)
+
+    @property
+    def saves_gpu(self) -> float | None:
+        """Saved against the best all-GPU."""
+        return _saved(self.best, self.all_gpu)
+
+
+def _saved(best: Way | None, other: Way) -> float | None:
+    if best is None or not np.isfinite(other.usd) or other.usd <= 0:
+        return None
+    return 1.0 - best.usd / other.usd
+
+
+def has_stages(answer: Assessment) -> bool:
+    """Whether there is a pipeline to place: stages of its own, or a kind that has several."""
+    terms = answer.settings.architecture
+    return bool(terms.stage_hours) or answer.workload.kind is Kind.pipeline
+
+
+def plan(answer: Assessment, catalogue: Catalogue | None = None) -> PipelinePlan:
+    """Place the stages; see the module.
+
+    Raises
+    ------
+    InputError : no stages, or no hardware
+    """
+    catalogue = catalogue or load_catalogue()
+    w, told = answer.workload, answer.settings.architecture
+    setup = setting(w, catalogue, answer.today, answer.settings)
+    x = setup.context.inputs.point()
+    rows = service_parameters()
+    if not has_stages(answer):
+        raise InputError("there are no stages", where="stages", right="one stage or more")
+    terms = Terms(
+        deadline_h=float(x["patience_h"][0]) if not told.stage_hours else _deadline(answer),
+        runs_per_month=float(x["runs_per_month"][0]),
+        start_h=rows["start_min"].likely / 60,
+        wire_share=rows["wire_share"].likely,
+        egress_usd=lambda provider, gb: _egress(catalogue, provider, gb),
+    )
+    pairs = _pairs(setup)
+    found = [(c, g, _placed(c, g, setup, x, told, terms, rows)) for c, g in pairs]
+    premium = rows["fewer_machines_premium"].low
+    ways = {i: _on_pair(i, found, premium) for i in range(len(found[0][2].on_gpu))}
+    stages = _stages(*pairs[0], setup, x, told)
+    made = {i: _way(i, c, g, p, stages, terms) for i, (c, g, p) in ways.items()}
+    order = sorted(made, key=lambda i: made[i].usd)
+    last = len(made) - 1
+    feasible = [i for i in order if np.isfinite(made[i].usd)]
+    best = feasible[0] if feasible else None
+    estimate, probability = None, 0.0
+    if best is not None:
+        c, g, _ = ways[best]
+        estimate, probability = _sure(best, c, g, setup, x, told, terms, rows)
+    return PipelinePlan(
+        stages=tuple(stages),
+        own=bool(told.stage_hours),
+        best=None if best is None else made[best],
+        all_cpu=made[0],
+        all_gpu=made[last],
+        others=tuple(made[i] for i in feasible[1 : 1 + SHOWN]),
+        usd=estimate,
+        probability=probability,
+        tried=len(made) * len(pairs),
+        deadline_h=terms.deadline_h,
+        runs=terms.runs_per_month,
+        why_not="" if best is not None else _why_not(stages, terms),
+    )
+
+
+def _deadline(answer: Assessment) -> float:
+    """For own stages: the deadline that was told; else none but the month's own end."""
+    days = answer.workload.deadline_days
+    return days * 24 if days is not None else HOURS_PER_MONTH
+
+
+def _egress(catalogue: Catalogue, provider: str, gb: float) -> float:
+    """Price of what leaves a provider; where its own is not known, the median of those known."""
+    try:
+        return catalogue.egress_usd(provider, gb)
+    except InputError:
+        known = {p.provider for p in catalogue.running.values() if p.category == "egress"}
+        prices = []
+        for name in known:
+            try:
+                prices.append(catalogue.egress_usd(name, gb))
+            except InputError:
+                continue
+        return float(np.median(prices))
+
+
+def _pairs(setup: Setting) -> list[tuple[Unit, Unit]]:
+    """Pairs of the servers and GPUs that give most for a dollar."""
+    cpus = sorted(setup.cpus, key=lambda u: u.prices["on_demand"].likely / u.vcpu)[:CPU_UNITS]
+    single = [u for u in setup.gpus if u.per_machine == 1] or setup.gpus
+    gpus = sorted(
+        single,
+        key=lambda u: u.prices["on_demand"].likely / accelerator_speed(u, setup.context),
+    )[:GPU_UNITS]
+    # The cheapest GPU by the hour suits work that leaves it idle.
+    cheap = min(single, key=lambda u: u.prices["on_demand"].likely)
+    gpus = [*gpus, *([cheap] if cheap not in gpus else [])]
+    return [(c, g) for c in cpus for g in gpus]
+
+
+def _on_pair(
+    i: int, found: Sequence[tuple[Unit, Unit, Placed]], premium: float
+) -> tuple[Unit, Unit, Placed]:
+    """The pair for a placement: the fewest units among those that cost hardly more."""
+    least = min(p.usd[i, 0] for _, _, p in found)
+    near = [x for x in found if x[2].usd[i, 0] <= least * (1 + premium)]
+    return min(near, key=lambda x: (x[2].units[i, 0].sum(), x[2].usd[i, 0]))
+
+
+def _hardware(unit: Unit, rows: dict[str, Named]) -> Hardware:
+    price = unit.prices["on_demand"]
+    network = (
+        unit.network_gbit_per_s
+        or rows["gpu_host_gbit_per_s" if unit.hardware == "gpu" else "server_gbit_per_s"].likely
+    )
+    provider = price.ref.provider if price.ref is not None else "your quote"
+    return Hardware(
+        unit.name, provider, price.likely, unit.vcpu / REFERENCE_VCPU, network, unit.per_machine
+    )
+
+
+def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms) -> list[Stage]:
+    """The stages as they are on this pair: a faster GPU speeds up more."""
+    ctx = setup.context
+    relative = accelerator_speed(gpu, ctx)
+    if told.stage_hours:
+        return [
+            Stage(name, hours, pct / 100, s if s <= 1 else max(s * relative, 1.0), gb)
+            for name, hours, s, pct, gb in zip(
+                told.names, told.stage_hours, told.stage_speedups, told.stage_fractions_pct,
+                told.stage_gb, strict=True,
+            )
+        ]  # fmt: skip
+    whole = float(reference_server_hours(x, ctx)[0])
+    found = []
+    gb = ctx.workload.data_gb or ctx.workload.working_set_gb or 0.0
+    for part in ctx.stages:
+        if part.mode == "service":
+            found.append(Stage(part.title, 0.0, 1.0, 1.0, standing=_standing(cpu, gpu, x)))
+            continue
+        share = float(x[f"{part.name}.share"][0]) if f"{part.name}.share" in x else 1.0
+        found.append(
+            Stage(
+                part.title,
+                whole * share,
+                float(x[part.key("parallel_fraction")][0]),
+                float(x[part.key("gpu_speedup")][0]) * relative,
+                gb,
+                io_share=float(x[part.key("io_share")][0]),
+                splits=part.splits,
+            )
+        )
+    return found
+
+
+def _standing(cpu: Unit, gpu: Unit, x: Values) -> tuple[float, float]:
+    """Servers and GPUs that the serving stage's peak keeps busy at the planned load."""
+    peak = float((x["rate_per_s"] * x["peak_factor"])[0])
+    params = x["model_params_b"] if "model_params_b" in x else network_params(x)
+    flops = float(jobs.encoder_flops(params, x.get("tokens_in", np.full(1, 128.0)))[0])
+    cores = cpu.vcpu / 2 * likely("neural_cpu_gflops_per_core") * 1e9
+    assert gpu.accelerator is not None
+    tflops = gpu.accelerator.bf16_tflops_dense or 1.0
+    rate = tflops * 1e12 * likely("neural_gpu_efficiency")
+    on_cpu = peak * flops / (cores * likely("cpu_pool_target_utilization"))
+    on_gpu = peak * flops / (rate * likely("gpu_pool_target_utilization"))
+    return max(on_cpu, 1e-6), max(on_gpu, 1e-6)
+
+
+def _placed(
+    cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms, terms: Terms,
+    rows: dict[str, Named],
+) -> Placed:  # fmt: skip
+    return place(
+        _stages(cpu, gpu, setup, x, told), _hardware(cpu, rows), _hardware(gpu, rows), terms
+    )
+
+
+def _way(i: int, cpu: Unit, gpu: Unit, p: Placed, stages: Sequence[Stage], terms: Terms) -> Way:
+    names = ["GPU" if g else "CPU" for g in p.on_gpu[i]]
+    rows = tuple(
+        StagePlace(
+            s.name,
+            gpu.name if p.on_gpu[i, j] else cpu.name,
+            bool(p.on_gpu[i, j]),
+            int(p.units[i, 0, j]),
+            float(p.stage_hours[i, 0, j]),
+            float(p.moved_hours[i, 0, j]),
+            float(p.stage_usd[i, 0, j]),
+            s.standing is not None,
+        )
+        for j, s in enumerate(stages)
+    )
+    return Way(
+        " → ".join(names), float(p.hours[i, 0]), float(p.usd[i, 0]), rows, float(p.egress[i]),
+        cpu.name, gpu.name,
+    )  # fmt: skip
+
+
+def _sure(
+    best: int, cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms,
+    terms: Terms, rows: dict[str, Named],
+) -> tuple[Estimate, float]:  # fmt: skip
+    """Range of the cost, and how often the placement stays the cheapest on its hardware."""
+    stages = _stages(cpu, gpu, setup, x, told)
+    z = standard_normal(2 * len(stages), DRAWS)
+    k = len(stages)
+    hours = rows["stage_hours_spread"].likely ** (z[:, :k] / Z90)
+    speed = rows["stage_speedup_spread"].likely ** (z[:, k:] / Z90)
+    pair = _hardware(cpu, rows), _hardware(gpu, rows)
+    drawn = place(stages, *pair, terms, hours_factor=hours, speedup_factor=speed)
+    point = place(stages, *pair, terms)
+    usd = drawn.usd[best]
+    usd = usd[np.isfinite(usd)]
+    likely_usd = float(point.usd[best, 0])
+    low, high = np.quantile(usd, [0.1, 0.9]) if len(usd) else (likely_usd, likely_usd)
+    some = np.isfinite(drawn.usd).any(axis=0)
+    wins = float(np.mean((drawn.usd.argmin(axis=0) == best)[some])) if some.any() else 0.0
+    return Estimate(
+        min(float(low), likely_usd), likely_usd, max(float(high), likely_usd), "USD a month",
+        ("hours and speed-ups of the stages may be off", "on-demand prices"),
+    ), wins  # fmt: skip
+
+
+def _why_not(stages: Sequence[Stage], terms: Terms) -> str:
+    """The stage whose serial part leaves no room, in words."""
+    limit = min(terms.deadline_h, HOURS_PER_MONTH / max(terms.runs_per_month, 1e-9))
+    serial = [
+        (0.0 if s.splits else (1 - s.io_share) * (1 - s.fraction) * s.hours, s.name) for s in stages
+    ]
+    most, name = max(serial)
+    total = sum(h for h, _ in serial)
+    if total > limit:
+        return (
+            f"The parts that do not divide take {total:,.3g} h, more than the {limit:,.3g} h that "
+            f"a run has; most of them in “{name}” ({most:,.3g} h). No number of machines helps."
+        )
+    return f"No number of machines up to 4,096 a stage finishes a run within {limit:,.3g} h."

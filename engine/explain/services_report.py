@@ -1,0 +1,149 @@
+"""The page on services and pipelines in one call: sizing, reasons, drawing, placement, articles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.assessment import Assessment
+from engine.catalogue import Catalogue
+from engine.decide.findings import count
+from engine.explain.services import Sizing, applies, size
+from engine.explain.services_batching import Batching, batching
+from engine.explain.services_cases import Saying, sayings
+from engine.explain.services_drawing import Drawing, Pattern, draw, patterns
+from engine.explain.services_pipeline import PipelinePlan, has_stages, plan
+from engine.explain.services_reasons import Asked, answers_leaving, asked, one_machine, sentence
+from engine.report.words import duration, money
+
+MANY = 1000  # machines beyond which the figures themselves are asked about
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesReport:
+    """Everything that the page shows. Parts that the job does not have are None or empty."""
+
+    sentence: str
+    sizing: Sizing | None
+    one_machine: str
+    leaving: str
+    asked: tuple[Asked, ...]
+    batching: Batching | None
+    drawing: Drawing | None
+    patterns: tuple[Pattern, ...]
+    pipeline: PipelinePlan | None
+    pipeline_sentence: str
+    sayings: tuple[Saying, ...]
+    notes: tuple[str, ...]
+
+
+def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> ServicesReport:
+    """The report of an assessment under its settings.
+
+    Raises
+    ------
+    InputError : a working set that can't be split and fits into no server
+    """
+    pipeline = plan(answer, catalogue) if has_stages(answer) else None
+    said = pipeline_sentence(pipeline) if pipeline is not None else ""
+    if not applies(answer.workload):
+        head = said or (
+            "This job is no service: it has no requests or data to size. If it runs in several "
+            "stages, list them below."
+        )
+        return ServicesReport(
+            head, None, "", "", (), None, None, (), pipeline, said,
+            _pipeline_saying(pipeline) if pipeline is not None else (), (),
+        )  # fmt: skip
+    s = size(answer, catalogue)
+    b = batching(s, answer)
+    return ServicesReport(
+        sentence(s, answer),
+        s,
+        one_machine(s, answer.workload),
+        answers_leaving(s),
+        asked(s, answer),
+        b,
+        draw(s, answer, b),
+        patterns(s, answer),
+        pipeline,
+        said,
+        sayings(s, answer, b),
+        tuple(_notes(s, answer)),
+    )
+
+
+def pipeline_sentence(p: PipelinePlan) -> str:
+    """Where the stages run and what that saves."""
+    if p.best is None:
+        return p.why_not
+    on_gpu = [s.name for s in p.best.stages if s.on_gpu]
+    if not on_gpu:
+        head = "All stages belong on CPU servers"
+    elif len(on_gpu) == len(p.best.stages):
+        head = "All stages belong on GPUs"
+    else:
+        head = f"{', '.join(on_gpu)} on GPUs, the rest on CPU servers"
+    parts = [f"{head}: {money(p.best.usd)} a month"]
+    if p.best.hours > 0:
+        parts.append(f"{duration(p.best.hours)} a run")
+    return f"{', '.join(parts)}. {_saved(p)}"
+
+
+def _saved(p: PipelinePlan) -> str:
+    less, slow = [], []
+    for name, other, share in (
+        ("all-CPU", p.all_cpu, p.saves_cpu), ("all-GPU", p.all_gpu, p.saves_gpu)
+    ):  # fmt: skip
+        if share is None:
+            slow.append(name)
+        elif share > 0.005:
+            less.append(f"{share:.0%} less than {name} ({money(other.usd)})")
+    found = [f"That is {' and '.join(less)}."] if less else []
+    found += [f"{name[0].upper()}{name[1:]} can't keep the deadline." for name in slow]
+    return " ".join(found)
+
+
+def _pipeline_saying(p: PipelinePlan) -> tuple[Saying, ...]:
+    """The article's 60% beside what this pipeline saves, and where that comes from."""
+    if p.best is None or p.saves_gpu is None:
+        return ()
+    moved = {s.name for s in p.best.stages if not s.on_gpu}
+    total = sum(s.usd for s in p.all_gpu.stages)
+    share = sum(s.usd for s in p.all_gpu.stages if s.name in moved) / total if total else 0.0
+    if not moved:
+        why = "no stage is cheaper on CPU servers, so there is nothing to save"
+    else:
+        why = (
+            f"on GPUs alone, the stages that belong on CPU servers would take {share:.0%} of the "
+            f"bill, and no more than that can be saved"
+        )
+    return (
+        Saying(
+            "A hybrid stack cut the cost by 60% against all-GPU.", "article 003", "C257",
+            f"Here it is {p.saves_gpu:.0%}: {why}. The 60% is one case, not a rule.",
+        ),
+    )  # fmt: skip
+
+
+def _notes(s: Sizing, answer: Assessment) -> list[str]:
+    found = []
+    best = answer.best
+    if s.point.get("rate_per_s") == 0:
+        found.append(
+            "No requests come in. What is shown is the least that can be rented; until there are "
+            "some, nothing has to be on."
+        )
+    if s.fleet.machines > MANY:
+        found.append(
+            f"{count(s.fleet.machines, 'machine')} is more than most companies run. Check the rate "
+            "and the CPU time of an item first; then measure one machine before planning so many."
+        )
+    cpu = sum(p.machines for p in best.stages if p.hardware == "cpu")
+    if cpu and cpu != s.fleet.machines:
+        found.append(
+            f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month. It "
+            "sizes by processors and takes the cheapest terms; here memory, network, disks and "
+            "copies count too, prices are on demand, and fewer machines are preferred where they "
+            "cost little more."
+        )
+    return found

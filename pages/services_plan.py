@@ -1,0 +1,65 @@
+"""Services, data systems and pipelines: machines by resource, the architecture, the placement."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.errors import ClusterFitError
+from pages.components import labels, services_parts, shell
+
+TITLE = "Services and pipelines"
+
+with shell.page(TITLE, ":material/account_tree:"):
+    try:
+        answer = shell.assessment(shell.workload())
+        report = services_parts.report_of(answer)
+    except ClusterFitError as error:
+        st.error(labels.plain(error), icon=":material/error:")
+        st.subheader("The stages of a pipeline", anchor=False)
+        services_parts.stages_editor()
+        st.stop()
+    sizing, plan = report.sizing, report.pipeline
+    st.markdown(f"**{labels.plain(report.sentence)}**")
+    for note in report.notes:
+        st.info(labels.plain(note), icon=":material/info:")
+
+    if sizing is not None and report.drawing is not None:
+        services_parts.figures(sizing)
+        st.markdown(labels.plain(report.one_machine))
+        if report.leaving:
+            st.caption(labels.plain(report.leaving))
+
+        st.subheader("What it asks of machines", anchor=False)
+        services_parts.resources(sizing)
+
+        drawn, asked = st.columns(2, gap="large")
+        with drawn:
+            st.subheader(labels.plain(f"Architecture: {report.drawing.title}"), anchor=False)
+            services_parts.picture(report.drawing)
+            services_parts.pattern_choice()
+        with asked:
+            st.subheader("What failures ask for", anchor=False)
+            services_parts.reasons(report)
+        with st.expander("Which architecture fits, and why not the others",
+                         icon=":material/schema:"):  # fmt: skip
+            services_parts.patterns(report)
+        with st.expander("The machines taken, and the next cheapest", icon=":material/dns:"):
+            services_parts.machines(sizing)
+
+    st.subheader("The stages, each where it belongs", anchor=False)
+    if plan is None:
+        st.markdown("The job counts as one stage. List several to see on what each should run.")
+    elif sizing is not None:
+        st.markdown(f"**{labels.plain(report.pipeline_sentence)}**")
+    if plan is not None:
+        services_parts.pipeline(plan)
+    services_parts.stages_editor()
+
+    if sizing is not None:
+        st.subheader("What you know better", anchor=False)
+        services_parts.known_better(shell.terms(services_parts.OF), sizing)
+    if report.sayings:
+        st.subheader("What the articles say, and what holds here", anchor=False)
+        services_parts.articles(report)
+    if sizing is not None:
+        services_parts.inputs(sizing)
