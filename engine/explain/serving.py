@@ -43,6 +43,7 @@ from engine.estimate.serving_frontier import (
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag
 from engine.estimate.serving_plan import (
     DAYS_PER_MONTH,
+    HOURS_PER_MONTH,
     PARAMETERS,
     ServingAnswer,
     ServingAsk,
@@ -73,7 +74,7 @@ ENGINES = {
     EngineKind.trtllm: "trtllm-2025",
 }
 # Terms under which a machine is paid whether it runs or not.
-COMMITTED = frozenset({Pay.reserved_1y, Pay.reserved_3y, Pay.dedicated})
+COMMITTED = frozenset({Pay.reserved_1y, Pay.reserved_3y, Pay.dedicated, Pay.buy})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def serving_report(
         *_apis(ask, answer),
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
-        (*_term_notes(terms), *_other_size(workload, named_shape), *unknown),
+        (*_term_notes(workload, terms), *_other_size(workload, named_shape), *unknown),
         "" if workload.location is Location.anywhere else LOCATION_LABELS[workload.location],
         today,
     )
@@ -232,16 +233,28 @@ def _other_size(w: Workload, shape: ModelShape | None) -> tuple[str, ...]:
     )
 
 
-def _term_notes(terms: ServingTerms) -> tuple[str, ...]:
+def _term_notes(w: Workload, terms: ServingTerms) -> tuple[str, ...]:
     """What the terms of renting mean for this plan."""
     notes = []
+    if w.location is Location.in_house and terms.pay is not Pay.buy:
+        notes.append(
+            "the job must stay in your own rooms, and these are prices of rent: take bought "
+            "machines among the terms"
+        )
+    if terms.pay is Pay.buy:
+        notes.append(
+            "bought machines cost what capital, power, space, staff and resale come to a month; "
+            "the Costs page has every row of it"
+        )
     if terms.pay is Pay.spot:
         notes.append(
             "spot machines are taken back at short notice: that is not in these latencies, so "
             "keep enough spare ones, and others for when there are none"
         )
     if terms.pay in COMMITTED and terms.keep is Keep.by_hour:
-        notes.append("machines rented for a term are paid around the clock, whatever the hour")
+        notes.append(
+            "machines bought or rented for a term are paid around the clock, whatever the hour"
+        )
     return tuple(notes)
 
 
@@ -264,8 +277,10 @@ def machines_of(
 
 def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
     price = unit.prices.get(terms.pay.value)
-    if price is None or price.basis != "hour":
+    if price is None:
         return None
+    # Owning is a price by the month, of a machine that stands there every hour of it.
+    each = 1.0 if price.basis == "hour" else 1.0 / HOURS_PER_MONTH
     box = None
     if unit.accelerator is None:
         server = unit.server
@@ -277,7 +292,8 @@ def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
         )
     return Machine(
         unit.sku, unit.name, unit.hardware, unit.per_machine, unit.accelerator, box,
-        Estimate(price.low, price.likely, price.high, "USD/h", _sources(price)),
+        Estimate(price.low * each, price.likely * each, price.high * each, "USD/h",
+                 _sources(price)),
         _tag(price.ref, terms.pay.value), tuple(_tag(r, r.acquisition) for r in price.alternatives),
     )  # fmt: skip
 
@@ -288,7 +304,9 @@ def _sources(price: Price) -> tuple[str, ...]:
 
 def _tag(ref: PriceRef | None, terms: str) -> PriceTag:
     if ref is None:
-        return PriceTag("", terms, None, 0, "fresh", "")
+        return PriceTag(
+            "bought", terms, None, 0, "fresh", "data/capital.csv and data/cost_parameters.csv"
+        )
     return PriceTag(ref.provider, terms, ref.as_of, ref.age_days, ref.freshness, ref.source)
 
 

@@ -123,8 +123,8 @@ def day_picture(option: ServingOption, committed: bool) -> DayPicture:
     message = (
         "No hour needs fewer machines than another, so following the hours saves nothing."
         if same
-        else "Machines rented for a term are paid around the clock: what quiet hours leave idle "
-        f"is {money(saved)} a month."
+        else "Machines bought or rented for a term are paid around the clock: quiet hours leave "
+        f"{money(saved)} a month idle."
         if committed
         else f"Keeping only what each hour needs, spare machines included, costs "
         f"{money(top.usd)} in the busiest hour and {money(low.usd)} in the quietest, "

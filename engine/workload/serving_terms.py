@@ -61,13 +61,14 @@ class Keep(StrEnum):
 
 
 class Pay(StrEnum):
-    """The terms on which machines are rented."""
+    """The terms on which machines are rented, or that they are bought."""
 
     on_demand = "on_demand"
     reserved_1y = "reserved_1y"
     reserved_3y = "reserved_3y"
     dedicated = "dedicated"
     spot = "spot"
+    buy = "buy"
 
 
 class Start(StrEnum):
@@ -138,7 +139,7 @@ class ServingTerms(Terms):
         allow_inf_nan=False,
     )  # fmt: skip
 
-    pay: Pay = term(Pay.on_demand, "Rented", "pay")
+    pay: Pay = term(Pay.on_demand, "Machines are had", "pay")
     keep: Keep = term(Keep.always_on, "Machines kept", "keep")
     option: str = term("", "Plan chosen", "plan", pattern=r"^[a-z0-9._+-]{0,80}$")
     start: Start = term(Start.new_machine, "A replica starts from", "start")

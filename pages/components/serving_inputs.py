@@ -46,7 +46,7 @@ KEEP = {Keep.always_on: "around the clock", Keep.by_hour: "by the hour"}
 PAY = {
     Pay.on_demand: "on demand", Pay.reserved_1y: "reserved for a year",
     Pay.reserved_3y: "reserved for three years", Pay.dedicated: "by the month",
-    Pay.spot: "spot",
+    Pay.spot: "spot", Pay.buy: "bought",
 }  # fmt: skip
 STARTS = {
     Start.new_machine: "a new machine", Start.warm_machine: "a running machine",
@@ -141,7 +141,7 @@ def targets() -> None:
 
 def money() -> None:
     """How machines are rented and kept."""
-    term(OF, "pay", words=PAY, widget="select", label="Machines are rented")
+    term(OF, "pay", words=PAY, widget="select", label="Machines are had")
     term(OF, "keep", words=KEEP, widget="segments", label="Machines are kept")
     shell.link(shell.PRICES[0], "Add your own quotes", icon=shell.PRICES[2])
 

@@ -106,9 +106,8 @@ def price(option: ServingOption) -> str:
     machine = option.candidate.machine
     unit = "GPU" if machine.hardware == "gpu" else "server"
     tag = machine.price
-    return (
-        f"{money(machine.usd_per_unit_hour.likely)} an hour a {unit}, {tag.provider}, "
-        f"{labels.age(tag.age_days)}"
+    return f"{money(machine.usd_per_unit_hour.likely)} an hour a {unit}, {tag.provider}" + (
+        f", {labels.age(tag.age_days)}" if tag.as_of is not None else ""
     )
 
 
@@ -163,7 +162,7 @@ def _row(report: ServingReport, option: ServingOption) -> dict[str, str]:
             f"{words.machines(option.machines, option.candidate.machine.label)}, "
             f"{_told(report, option)}"
         )
-        + f"  \n{labels.aged(tag.freshness, tag.age_days)}",
+        + (f"  \n{labels.aged(tag.freshness, tag.age_days)}" if tag.as_of is not None else ""),
         "A month": plain(money(option.usd_per_month.likely)),
         "First token": words.seconds(seen.ttft_target_s),
         "Per token": words.seconds(seen.tpot_mean_s),

@@ -38,7 +38,7 @@ from engine.estimate.traffic import Traffic, traffic_of
 from engine.explain.serving import serving_report
 from engine.explain.serving_cases import batching, gpu_ms_of_cpu_ms, serving_cases
 from engine.explain.serving_shapes import numbers_of, published_models, shape_of_terms
-from engine.workload.answers import Kind
+from engine.workload.answers import Kind, Location
 from engine.workload.serving_terms import DayShape, Keep, Pay, ServingTerms
 from engine.workload.workload import Workload
 
@@ -479,6 +479,21 @@ def test_machines_rented_for_a_term_are_paid_around_the_clock() -> None:
         assert best.usd_per_month.likely == pytest.approx(usd)
     assert any("around the clock" in note for note in year.notes)
     assert not hourly.notes
+
+
+def test_bought_machines_cost_their_month_around_the_clock() -> None:
+    workload = Workload(kind=Kind.online_inference, model_params_b=8, rate_per_s=100,
+                        location=Location.in_house)  # fmt: skip
+    rent = serving_report(workload, ServingTerms(), CATALOGUE, TODAY)
+    assert any("own rooms" in note for note in rent.notes)
+    own = serving_report(workload, ServingTerms(pay=Pay.buy, keep=Keep.by_hour), CATALOGUE, TODAY)
+    best = own.answer.best
+    assert best is not None
+    # The H100 of the facts costs 2.38 an hour to own at full use, single cards in small servers
+    # somewhat more or less: between 1 and 6 USD an hour a GPU.
+    assert 1.0 < best.candidate.machine.usd_per_unit_hour.likely < 6.0
+    assert best.usd_per_month.likely == pytest.approx(best.usd_always_on)
+    assert best.candidate.machine.price.provider == "bought"
 
 
 def test_hosting_wins_from_where_the_cheapest_fleet_meets_the_price() -> None:
