@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine.errors import InputError
 from engine.estimate.training_calibration import shipped_calibration
-from engine.estimate.training_hardware import hardware, nic_bytes_per_s
+from engine.estimate.training_hardware import HardwareChoice, hardware, nic_bytes_per_s
 from tests.estimate.training_models import A100, CATALOGUE, H100, on
 
 
@@ -54,14 +56,15 @@ def test_cards_without_published_steps_are_not_calibrated() -> None:
      ("nics_per_node", 0), ("usd_per_gpu_hour", float("nan")), ("domain_gpus", 0)],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(field: str, value: float) -> None:
+    given: dict[str, Any] = {field: value}
     with pytest.raises(InputError) as refused:
-        on(H100, **({"usd": value} if field == "usd_per_gpu_hour" else {field: value}))
+        HardwareChoice(CATALOGUE.accelerators[H100], **given)
     assert refused.value.where == field
 
 
 def test_a_card_without_a_known_rate_is_refused() -> None:
     with pytest.raises(InputError):
-        hardware(on("v100-sxm2-16gb", usd=1.0).__class__(
+        hardware(HardwareChoice(
             CATALOGUE.accelerators["v100-sxm2-16gb"].model_copy(
                 update={"fp16_tflops_dense": None, "fp32_tflops": None}
             )

@@ -57,9 +57,9 @@ def test_a_pipelines_bubble_is_its_share_of_the_micro_batches() -> None:
     # (p - 1)/(m v) of the layers' time [Narayanan 2021]; nothing else is in the bubble here.
     plans, told, _ = times(B70, on(H100, "ib-ndr400"), 64)
     rows = (plans.pp > 1) & (plans.zero == 1)
-    layers = sum(np.broadcast_to(getattr(told, k), told.total.shape) for k in (
-        "compute", "recompute", "attention", "launch", "tensor_parallel", "context_parallel",
-    ))[rows]  # fmt: skip
+    names = ("compute", "recompute", "attention", "launch", "tensor_parallel", "context_parallel")
+    parts = [np.broadcast_to(getattr(told, k), told.total.shape) for k in names]
+    layers = np.sum(parts, axis=0)[rows]
     share = ((plans.pp - 1) / (plans.micro_batches * plans.vp))[rows]
     np.testing.assert_allclose(told.bubble[rows] / layers, share, rtol=1e-9)
 
