@@ -97,7 +97,8 @@ def enumerate_plans(
     ranks = dp * cp
     ok = (dp >= 1) & (dp % 1 == 0) & ((share >= 1) | (micro == 1))
     ok &= (ranks > 1) | (way == 1)
-    ok &= (way <= 2) | (way == 5) | (pp == 1)
+    # Between pipeline stages no trainer shards more than the optimizer.
+    ok &= (way == 1) | (way == 5) | (pp == 1)
     node = hw.node
     within = np.where(tp < node, np.maximum(node // np.maximum(tp, 1), 1), 1.0)
     ok &= (way < 4) | ((within > 1) & (ranks > within) & (ranks % within == 0) & (ep == 1))

@@ -27,6 +27,7 @@ def test_sizes_multiply_and_every_rank_has_work(shape, gpus: int) -> None:
     assert (p.layers <= 1.05 * shape.layers).all()
     # A pipeline that interleaves needs a micro-batch for each stage.
     assert ((p.pp == 1) | (p.micro_batches >= p.pp)).all()
+    assert ((p.pp == 1) | (p.zero == 1)).all()
     if not shape.is_moe:
         assert (p.ep == 1).all()
 
