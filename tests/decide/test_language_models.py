@@ -170,6 +170,25 @@ def test_a_target_below_the_floor_names_the_floor() -> None:
     assert all(np.isfinite(option.usd_per_month.likely) for option in answer.options)
 
 
+@pytest.mark.parametrize(
+    ("changed", "placement"),
+    [
+        ({"model_params_b": 0.5, "tokens_in": 200, "tokens_out": 20, "rate_per_s": 0.5}, "cpu"),
+        ({"model_params_b": 8, "tokens_in": 2000, "tokens_out": 100, "rate_per_s": 0.01}, "gpu"),
+    ],
+    ids=["half a billion, few requests", "8B, prompts of 2,000 tokens"],
+)
+def test_cpus_serve_small_models_for_few_users_and_no_long_prompts(
+    changed: dict[str, float], placement: str
+) -> None:
+    """What users and makers report: a small net at a low rate idles on a GPU; a prompt of 2,000
+    tokens of an 8B model takes a 16-core CPU 8 to 27 s, so the first token rules CPUs out.
+    """
+    answer = assess(parse(CHAT | {"latency_ms": 2000} | changed), today=TODAY, draws=64)
+    assert answer.best.placement == placement, answer.sentence
+    assert answer.best.scale == "one_machine", answer.sentence
+
+
 # MLPerf Inference, data centre, closed division, offline tokens a second, per node or GPU (v4.1
 # GPT-J-6B, 1,024 tokens in and 69 out; v5.1 Llama-3.1-8B, 778 in and 73 out, inside Server limits).
 PAIRS = [
