@@ -110,7 +110,7 @@ class ZeroRow:
 
 @dataclass(frozen=True, slots=True)
 class ServingReport:
-    """The whole answer of the serving page; `place` where the job must run, if not anywhere."""
+    """The whole answer of the serving page; `place` says what the job's place means for APIs."""
 
     answer: ServingAnswer
     chosen: ServingOption | None
@@ -160,7 +160,7 @@ def serving_report(
         _zero(ask, chosen, terms) if chosen is not None else (),
         _warm(ask, chosen, terms) if chosen is not None else 0,
         (*_term_notes(workload, terms), *_other_size(workload, named_shape), *unknown),
-        "" if workload.location is Location.anywhere else LOCATION_LABELS[workload.location],
+        _place(workload.location),
         today,
     )
 
@@ -220,6 +220,16 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
     return ServingAsk(shape, load, traffic, targets, precision, terms.spare, keep.value)
 
 
+def _place(location: Location) -> str:
+    """What it means for buying tokens that the job may not run anywhere."""
+    if location is Location.anywhere:
+        return ""
+    if location is Location.in_house:
+        return "The job must stay in your own rooms, which rules every API out."
+    label = LOCATION_LABELS[location]
+    return f"The job must run {label[0].lower()}{label[1:]}: ask each API where it does."
+
+
 def _other_size(w: Workload, shape: ModelShape | None) -> tuple[str, ...]:
     """Words where the job's size and the model that is planned for are not the same."""
     if shape is None or w.model_params_b is None:
@@ -272,13 +282,16 @@ def machines_of(
 ) -> tuple[Machine, ...]:
     """GPUs and servers that are offered on the terms asked for, with their prices."""
     units = [*gpu_units(catalogue, w, today, costs), *cpu_units(catalogue, w, today, costs)]
-    return tuple(m for unit in units if (m := _machine(unit, terms)) is not None)
+    found = (m for unit in units if (m := _machine(unit, terms)) is not None)
+    return tuple({m.id: m for m in found}.values())
 
 
 def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
     price = unit.prices.get(terms.pay.value)
     if price is None:
         return None
+    # What is bought comes as a whole machine: no single GPU of a board of eight.
+    count = unit.per_machine if price.owner is None else price.owner.units_per_machine
     # Owning is a price by the month, of a machine that stands there every hour of it.
     each = 1.0 if price.basis == "hour" else 1.0 / HOURS_PER_MONTH
     box = None
@@ -291,7 +304,7 @@ def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
             server.peak_bf16_gflops if server is not None else None,
         )
     return Machine(
-        unit.sku, unit.name, unit.hardware, unit.per_machine, unit.accelerator, box,
+        unit.sku, unit.name, unit.hardware, count, unit.accelerator, box,
         Estimate(price.low * each, price.likely * each, price.high * each, "USD/h",
                  _sources(price)),
         _tag(price.ref, terms.pay.value), tuple(_tag(r, r.acquisition) for r in price.alternatives),

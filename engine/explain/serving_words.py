@@ -181,7 +181,7 @@ def api_message(report: ServingReport) -> str:
         "date shown; no discount for batches. Data leave the house."
     )
     if report.place:
-        text += f" Your job must run here: {report.place}; ask each API where it does."
+        text += f" {report.place}"
     return text
 
 

@@ -494,6 +494,11 @@ def test_bought_machines_cost_their_month_around_the_clock() -> None:
     assert 1.0 < best.candidate.machine.usd_per_unit_hour.likely < 6.0
     assert best.usd_per_month.likely == pytest.approx(best.usd_always_on)
     assert best.candidate.machine.price.provider == "bought"
+    # SXM cards are sold by the board of eight.
+    boards = [o.candidate.machine for o in own.answer.options if "sxm" in o.candidate.machine.sku]
+    assert boards
+    assert all(machine.per_machine == 8 for machine in boards)
+    assert own.place.endswith("rules every API out.")
 
 
 def test_hosting_wins_from_where_the_cheapest_fleet_meets_the_price() -> None:
