@@ -72,6 +72,7 @@ class Way:
 
     refusals : why it can't be had or may not be used; empty when it can
     flow, headline : None where there is no price at all
+    elsewhere : bought for another place than the one that was chosen
     committed_alone, rented_alone : of a mix, what its pure forms cost for the same demand [USD a
         month]
     """
@@ -89,6 +90,7 @@ class Way:
     mix: Mix | None = None
     committed_alone: float = 0.0
     rented_alone: float = 0.0
+    elsewhere: bool = False
 
     @property
     def allowed(self) -> bool:

@@ -25,9 +25,9 @@ from engine.costing.wins import wins
 from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
 from engine.decide.owning import SERVER
-from engine.decide.paying import COMMITTED
+from engine.decide.paying import COMMITTED, terms_of
 from engine.errors import InputError
-from engine.workload.cost_terms import DemandBy, Site
+from engine.workload.cost_terms import DemandBy
 
 DRAWS = 4096
 CENT = 0.01
@@ -68,8 +68,7 @@ def cost_report(
         # Another demand than the plan's is other work: its costs stand apart.
         ways += [w for w in mixed if w.mix is not None and w.mix.is_mix]
     chosen = _chosen(case, ways)
-    other = {f"buy_{site.value}" for site in Site if site is not case.terms.site}
-    allowed = [w for w in ways if w.allowed and w.id not in other]
+    allowed = [w for w in ways if w.allowed and not w.elsewhere]
     cheapest = min(allowed, key=_usd, default=None)
     if cheapest is not None and chosen in allowed and _usd(chosen) <= _usd(cheapest) + CENT:
         cheapest = chosen  # of two that cost the same the chosen one is named
@@ -96,7 +95,7 @@ def cost_report(
         move_note=note,
         carbon=electricity(case, e, terms in COMMITTED),
         left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "left out" in n)),
-        prices=_prices(ways),
+        prices=_prices(case, ways),
         title=_title(chosen, cheapest),
         subtitle=_subtitle(case, chosen, cheapest),
         machine_sku=lead.sku if lead.hardware == "gpu" else SERVER,
@@ -162,8 +161,15 @@ def _chosen(case: Case, ways: list[Way]) -> Way:
     return min((w for w in priced if w.allowed), key=_usd, default=min(priced, key=_usd))
 
 
-def _prices(ways: list[Way]) -> tuple[PriceRef, ...]:
-    return tuple(dict.fromkeys(w.price for w in ways if w.price is not None))
+def _prices(case: Case, ways: list[Way]) -> tuple[PriceRef, ...]:
+    """Every price that enters: of all hardware of the plan on all its terms, and of blocks."""
+    found = [w.price for w in ways if w.price is not None]
+    for spec in case.specs.values():
+        for unit in (spec.gpu, spec.cpu):
+            if unit is not None:
+                ref = unit.prices[terms_of(spec, unit)].ref
+                found += [ref] if ref is not None else []
+    return tuple(dict.fromkeys(found))
 
 
 # --- demand against what is committed

@@ -65,7 +65,7 @@ def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
     """Each way that has a price with its sums, the cheapest allowed first, barred ways last."""
     return [
         {
-            "Way": way.label + ("" if way.allowed else " (ruled out)"),
+            "Way": named(way),
             "A month": _money(way.headline.per_month, currency),
             f"In {report.months} months": currency.money(way.headline.total.likely),
             "Today's value": currency.money(way.headline.npv.likely),
@@ -135,6 +135,13 @@ def to_hundred(shares: Sequence[float]) -> tuple[float, ...]:
     """The shares brought to a sum of 100; none at all stay as they are usual."""
     total = sum(shares)
     return tuple(100 * share / total for share in shares) if total > 0 else ()
+
+
+def named(way: Way) -> str:
+    """The way with what speaks against counting on it."""
+    if not way.allowed:
+        return f"{way.label} (ruled out)"
+    return f"{way.label} (the other place)" if way.elsewhere else way.label
 
 
 def ordered(ways: Sequence[Way]) -> list[Way]:
@@ -208,9 +215,17 @@ def _even(what: str, point: BreakEven, pattern: str, article: str) -> dict[str, 
     return {
         "Break-even": what,
         "At": text(point.value),
-        "Range": f"{text(point.low)} to {text(point.high)}",
+        "Range": _between(text(point.low), text(point.high)),
         "The articles": article,
     }
+
+
+def _between(low: str, high: str) -> str:
+    """A range without saying the same twice."""
+    if low == high:
+        return low
+    first, _, unit = low.partition(" ")
+    return f"{first if unit and high.endswith(unit) else low} to {high}"
 
 
 def idle_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:

@@ -31,7 +31,7 @@ from engine.decide.uncertainty import interval
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.workload.answers import Kind
-from engine.workload.cost_terms import Site
+from engine.workload.cost_terms import DemandBy, Site
 from engine.workload.workload import LLM_TRAINING
 
 HOURS_PER_DAY = 24.0
@@ -97,8 +97,9 @@ def _bought(case: Case, site: Site) -> Way:
         else ()
     )
     return Way(
-        id, label, "buy", flow, headline(case, flow, drawn), None, _refusals(e), notes, None, own
-    )
+        id, label, "buy", flow, headline(case, flow, drawn), None, _refusals(e), notes, None, own,
+        elsewhere=site is not case.terms.site,
+    )  # fmt: skip
 
 
 def _not_sold(case: Case) -> str:
@@ -234,11 +235,14 @@ def _mix(
         committed, terms, _rental(case, pool, burst, size), burst, asked, case.months
     )
     mix = planned.mix
+    # A demand of the user's own is other work, which counts its own hours.
+    own_work = case.terms.demand_by is not DemandBy.plan
+    useful = demand.mean / demand.peak * HOURS_PER_MONTH if own_work else float(e.useful_hours[0])
     others = [x for p in e.pools if p is not pool for x in p.lines]
     flow = replace(
         planned.flow,
         lines=(*planned.flow.lines, *(first_row(x) for x in (*others, *e.fees))),
-        useful_hours=demand.mean / demand.peak * HOURS_PER_MONTH * case.months,
+        useful_hours=useful * case.months,
     )
     rest = sum(float(np.asarray(first_row(x).total)) for x in (*others, *e.fees))
 

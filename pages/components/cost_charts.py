@@ -43,7 +43,8 @@ def ranges(ways: Sequence[Way], currency: Currency) -> None:
             "likely": currency.of(way.headline.per_month.likely),
             "high": currency.of(way.headline.per_month.high),
             "text": f"{currency.money(way.headline.per_month.likely)} · {way.label}"
-            + ("" if way.allowed else " · ruled out"),
+            + ("" if way.allowed else " · ruled out")
+            + (" · the other place" if way.elsewhere else ""),
             "allowed": way.allowed,
         }
         for way in ways

@@ -44,7 +44,7 @@ def choose(report: CostReport) -> None:
             on_change=_choose_hardware,
         )
     priced = [w for w in view.ordered(report.ways) if w.headline is not None]
-    names = {w.id: w.label + ("" if w.allowed else " (ruled out)") for w in priced}
+    names = {w.id: view.named(w) for w in priced}
     with right:
         st.selectbox(
             "Way to pay",
