@@ -83,9 +83,13 @@ def enumerate_plans(
 
     global_batch : sequences of a step; 0 for the least that each plan can work on
     """
-    tps = [t for t in _powers(min(hw.domain, MAX_TP, gpus)) if shape.heads % t == 0]
+    tps = [t for t in _powers(min(hw.domain, MAX_TP, gpus)) if _splits(shape, t)]
     pps = [p for p in _stages(shape.layers) if gpus % p == 0]
-    cps = [c for c in _powers(min(MAX_CP, gpus)) if c == 1 or seq_len / c >= LEAST_CONTEXT]
+    cps = [c for c in _powers(min(MAX_CP, gpus))
+           if c == 1 or (seq_len / c >= LEAST_CONTEXT and seq_len % (2 * c) == 0)]  # fmt: skip
+    if task == "qlora" or not of_a_usual_kind(shape):
+        # No trainer splits 4-bit weights, or other networks, but by sharding them.
+        tps, pps, cps = [1], [1], [1]
     eps = [e for e in _powers(gpus) if shape.experts % e == 0] if shape.is_moe else [1]
     # Ways to shard: ZeRO-1, ZeRO-2, FSDP over all ranks; FSDP and ZeRO-1 inside each machine.
     ways = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
@@ -134,6 +138,22 @@ def plan_row(shape: ModelShape, plan: TrainingPlan) -> Plans:
 def with_recompute(plans: Plans, recompute: int) -> Plans:
     """The same plans with another amount of recomputation."""
     return replace(plans, recompute=np.full(len(plans), float(recompute)))
+
+
+def of_a_usual_kind(shape: ModelShape) -> bool:
+    """Decoders with attention in every layer: what Megatron-type code splits, and what steps were
+    published of."""
+    return shape.kind == "decoder" and not shape.state_layers and shape.attention != "none"
+
+
+def _splits(shape: ModelShape, tp: int) -> bool:
+    """Whether tensor parallelism divides heads, groups of keys and the MLP, as trainers ask.
+
+    Widths that were made up from a size can be made to divide.
+    """
+    keys = max(shape.kv_heads, 1)
+    widths = (shape.heads, shape.ffn, shape.expert_ffn) if shape.exact else (shape.heads,)
+    return all(w % tp == 0 for w in widths) and (keys % tp == 0 or tp % keys == 0)
 
 
 def _powers(limit: float) -> list[int]:

@@ -23,6 +23,7 @@ from engine.estimate.parallelism import (
     Plans,
     enumerate_plans,
     joined,
+    of_a_usual_kind,
     plan_row,
     step_inputs,
     with_recompute,
@@ -32,7 +33,6 @@ from engine.estimate.plan_memory import joined_memory, plans_memory, plans_that_
 from engine.estimate.search_results import (
     NETWORK_PARTS,
     Found,
-    of_a_published_kind,
     result_of,
     software_years,
 )
@@ -326,7 +326,7 @@ def _half_widths(
     job: Job, hw: Hardware, plans: Plans, time: StepTime, own: Recalibration | None
 ) -> Array:
     """Log half width of each row's 80% interval; slow networks and unknown hardware widen it."""
-    known = hw.calibrated and of_a_published_kind(job.shape)
+    known = hw.calibrated and of_a_usual_kind(job.shape)
     half = interval_half_width(moe=job.shape.is_moe, known=False, calibrated=known)
     if own is not None:
         half = own.half_width

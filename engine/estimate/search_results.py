@@ -16,7 +16,14 @@ from scipy.special import ndtr
 from engine.estimate.collectives import Array
 from engine.estimate.estimate import Estimate
 from engine.estimate.memory import USABLE, MemoryBreakdown
-from engine.estimate.parallelism import FULL, SELECTIVE, Plans, network_of, stack_of
+from engine.estimate.parallelism import (
+    FULL,
+    SELECTIVE,
+    Plans,
+    network_of,
+    of_a_usual_kind,
+    stack_of,
+)
 from engine.estimate.plan import Recompute, Stack, TrainingPlan
 from engine.estimate.plan_memory import need_of
 from engine.estimate.shape import ModelShape
@@ -125,11 +132,6 @@ class Found:
         return np.asarray((self.usd <= self.job.budget_usd) | np.isinf(self.usd))
 
 
-def of_a_published_kind(shape: ModelShape) -> bool:
-    """Whether steps of such a network were published: decoders with attention in every layer."""
-    return shape.kind == "decoder" and not shape.state_layers and shape.attention != "none"
-
-
 def parts_of(found: Found, i: int) -> dict[str, float]:
     """Seconds of one row's step by where they go."""
     n, scale = len(found), float(found.scale[i])
@@ -208,7 +210,7 @@ def result_of(found: Found, i: int, first: int | None = None) -> PlanResult:
         gpu_hours=budget.gpu_hours, usd=usd, chance=chance,
         within_budget=None if job.budget_usd is None or usd is None
         else bool(found.within_budget[i]),
-        calibrated=hw.calibrated and of_a_published_kind(job.shape)
+        calibrated=hw.calibrated and of_a_usual_kind(job.shape)
         and (gpus <= hw.node or hw.calibrated_network),
         parts=dict(sorted(((PARTS[k], v / total) for k, v in parts.items()),
                           key=lambda kv: -kv[1])),
@@ -229,7 +231,7 @@ def _sources(found: Found, i: int) -> tuple[str, ...]:
     sources = shipped_calibration().sources
     if not hw.calibrated:
         sources = (*sources, f"no published step on {hw.name}: the interval is wider")
-    if not of_a_published_kind(found.job.shape):
+    if not of_a_usual_kind(found.job.shape):
         sources = (*sources, "no published step of such a network: the interval is wider")
     if found.plans.gpus[i] > hw.node and not hw.calibrated_network:
         sources = (*sources, "no published step on so slow a network: the interval is wider")

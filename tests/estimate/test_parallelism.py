@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.estimate.model_shape import shape_from_size
 from engine.estimate.parallelism import enumerate_plans, network_of, plan_row
 from engine.estimate.plan import TrainingPlan
 from engine.estimate.training_hardware import hardware
-from tests.estimate.training_models import B8, B70, B405, H100, MIXTRAL, on
+from tests.estimate.training_models import B8, B70, B405, H100, MIXTRAL, llama, on
 
 HW = hardware(on(H100, "ib-ndr400"))[0]
 
@@ -59,6 +60,21 @@ def test_a_layer_has_the_weights_of_its_model() -> None:
     assert net["expert_params"] == 32 * 8 * 3 * 4096 * 14336
     assert (net["experts"], net["routed"]) == (8, 2)
     assert net["dense_weights"] < 1e-3 * net["expert_weights"]  # the router and the norms
+
+
+def test_what_no_trainer_splits_is_not_proposed() -> None:
+    # Six groups of keys can be split in two, not in four; 4-bit weights not at all.
+    odd = llama(24, 3072, 24, 8192, 6)
+    p = enumerate_plans(odd, HW, 64, 8192, 512, "pretrain")
+    assert set(p.tp) == {1, 2}
+    # An MLP of 28,393 was made up from a size; what is built will divide.
+    p = enumerate_plans(shape_from_size(70), HW, 64, 8192, 512, "pretrain")
+    assert 8 in p.tp
+    p = enumerate_plans(B70, HW, 8, 4096, 64, "qlora")
+    assert (p.tp * p.pp * p.cp == 1).all()
+    # Context ranks take two pieces of a sequence each.
+    p = enumerate_plans(B8, HW, 64, 2 * 12_289, 64, "pretrain")
+    assert set(p.cp) == {1}
 
 
 def test_one_plan_is_one_row() -> None:
