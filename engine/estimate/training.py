@@ -194,7 +194,8 @@ def _efficiency(p: Parameters) -> Array:
     """Share of the peak of large products by class; Blackwell Ultra runs at higher clocks."""
     shares = []
     for name in PEAK_CLASSES:
-        ultra = name.startswith("b300")
+        # Its 16-bit products are measured as fast as Blackwell's own.
+        ultra = name in ("b300_8", "b300_4")
         share = p[f"eff_{name.replace('b300', 'b200')}"]
         shares.append(share * p["ultra"] if ultra else share)
     return np.array(shares)

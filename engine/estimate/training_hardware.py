@@ -29,7 +29,7 @@ _GENERATIONS = (
 # Rate of large products in published steps over the best that was measured of products alone:
 # 1.01 on A100, 0.98 on H100, 0.80 on B200.
 STEP_OF_MEASURED = 0.93
-_FEW_ROWS = ("amd",)  # published by vendors' benchmarks alone
+_FEW_ROWS = ("amd_8", "b300_16", "other_16", "other_8")  # classes with next to no published steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _one(
         peak = (acc.tf32_tflops_dense or acc.fp32_tflops or peak16 / 2e12) * 1e12
     generation = next((g for pattern, g in _GENERATIONS if re.search(pattern, acc.sku)), "other")
     name = f"{generation}_{bits}"
-    measured = name in PEAK_CLASSES and generation not in (*_FEW_ROWS, "other")
+    measured = name in PEAK_CLASSES and name not in _FEW_ROWS
     nominal = peak
     if name not in PEAK_CLASSES:
         name = "other_16" if bits == 16 else "other_8"

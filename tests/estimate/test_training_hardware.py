@@ -47,6 +47,9 @@ def test_cards_without_published_steps_are_not_calibrated() -> None:
     assert hardware(on(H100))[0].calibrated
     assert not hardware(on("l4"))[0].calibrated
     assert not hardware(on("mi300x"), "fp8")[0].calibrated
+    # Blackwell Ultra: 8-bit steps were published, 16-bit ones were not.
+    assert hardware(on("b300-sxm"), "fp8")[0].calibrated
+    assert not hardware(on("b300-sxm"))[0].calibrated
     assert not hardware(on(H100, "eth-25g"))[0].calibrated_network
 
 
