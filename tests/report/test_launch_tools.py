@@ -322,7 +322,7 @@ def test_the_first_of_skypilot_s_nodes_is_the_head(tmp_path: Path) -> None:
 def test_ansible_reads_the_playbook(kit: Path) -> None:
     done = run(kit, tool("ansible-playbook"), "--syntax-check", "--inventory", "n1,n2,",
                "node_setup.yml", ANSIBLE_HOME=str(kit / "ansible"),
-               ANSIBLE_LOCALHOST_WARNING="False")  # fmt: skip
+               ANSIBLE_LOCALHOST_WARNING="False", LC_ALL="C.UTF-8")  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
