@@ -468,7 +468,7 @@ def _message(best: ServingOption, ask: ServingAsk) -> str:
         )
     return (
         f"{best.machines:,} × {c.machine.label} carry {ask.traffic.peak:,.3g} requests a second "
-        f"at the peak: {best.replicas:,} replicas needed, {ask.spare} machine(s) spare."
+        f"at the peak: {best.replicas:,} replicas needed, spare machines: {ask.spare:,}."
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import astuple
 
 from engine.estimate.serving_plan import ServingOption
 from engine.explain.serving import ServingReport
-from engine.explain.serving_words import quality, refusal
+from engine.explain.serving_words import RESOLVED, quality, refusal
 from engine.report.table import COLUMNS, Row, csv_cell
 
 
@@ -30,7 +30,7 @@ def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
     for note in answer.notes:
         yield Row("Serving plan", note)
     for r in report.resolved:
-        yield Row("Asked", r.name, None, r.value, None, r.unit, r.source)
+        yield Row("Asked", RESOLVED[r.name], None, r.value, None, r.unit, r.source)
     if report.chosen is not None:
         yield from _plan("Plan chosen", report.chosen)
         yield from _hours(report.chosen)

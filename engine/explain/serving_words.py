@@ -8,6 +8,12 @@ from engine.estimate.serving_plan import Refusal, ServingOption
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
 from engine.report.words import duration, money, number, percent
 
+# What each resolved number is called.
+RESOLVED = {
+    "model_params_b": "Model size", "tokens_in": "Tokens read", "tokens_out": "Tokens written",
+    "rate_per_s": "Requests, mean", "peak_factor": "Peak over mean",
+    "ttft_target_s": "First token within", "tpot_target_s": "Each further token within",
+}  # fmt: skip
 FLOORS = {
     "memory": "the model or one request does not fit into its memory",
     "ttft": "the first token comes too late",

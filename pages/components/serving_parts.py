@@ -18,11 +18,6 @@ from pages.components.serving_inputs import OF
 from pages.components.serving_report import last_check, simulate
 
 SHOWN = 8  # options and offers in a table before the rest
-RESOLVED = {
-    "model_params_b": "Model size", "tokens_in": "Tokens read", "tokens_out": "Tokens written",
-    "rate_per_s": "Requests, mean", "peak_factor": "Peak over mean",
-    "ttft_target_s": "First token within", "tpot_target_s": "Each further token within",
-}  # fmt: skip
 
 
 def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
@@ -285,7 +280,7 @@ def assumptions(report: ServingReport) -> None:
         st.table(
             [
                 {
-                    "Figure": RESOLVED[r.name],
+                    "Figure": words.RESOLVED[r.name],
                     "Value": plain(labels.quantity(r.value, r.unit)),
                     "Where from": plain(r.source) if not r.told else "your answer",
                 }
