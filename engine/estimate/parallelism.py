@@ -32,7 +32,8 @@ SELECTIVE_NATIVE, SELECTIVE_MEGATRON = 0.33, 0.1
 
 Software = Literal["recipes", "own", "pytorch", "jax", "legacy"]
 SOFTWARE: dict[Software, str] = {
-    "recipes": "recipes tuned by the GPU's vendor (NeMo, Megatron-Bridge), or PyTorch FSDP",
+    "recipes": "the vendor's tuned recipes (NeMo, Megatron-Bridge) on Hopper and later, such code "
+    "as a team sets it up on others, or PyTorch FSDP",
     "own": "Megatron-type code as a team sets it up, or PyTorch FSDP",
     "pytorch": "PyTorch's own parallelism (FSDP2, torchtitan)",
     "jax": "JAX (MaxText, Levanter)",
@@ -233,10 +234,14 @@ def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
     }  # fmt: skip
 
 
-def stack_of(plans: Plans, software: Software) -> NDArray[np.int_]:
-    """Family of software of each plan: weights are sharded by PyTorch (or JAX) alone."""
+def stack_of(plans: Plans, software: Software, recipes: bool = True) -> NDArray[np.int_]:
+    """Family of software of each plan: weights are sharded by PyTorch (or JAX) alone.
+
+    recipes : whether vendors' recipes are for the hardware; elsewhere a team runs such code itself
+    """
     sharded = {"jax": JAX, "legacy": LEGACY}.get(software, NATIVE)
-    return np.where(plans.zero >= 3, sharded, _STACKS[software])
+    whole = PLAIN if software == "recipes" and not recipes else _STACKS[software]
+    return np.where(plans.zero >= 3, sharded, whole)
 
 
 def megatron_type(plans: Plans, software: Software) -> Array:
@@ -273,5 +278,5 @@ def step_inputs(
         # ZeRO-2 gathers its weights once a step.
         gathers=np.where(plans.zero >= 3, 2.0, 1.0 / plans.micro_batches),
         year=np.broadcast_to(np.asarray(year, dtype=float), plans.gpus.shape),
-        peak_class=np.full(n, hw.peak_class), stack=stack_of(plans, software),
+        peak_class=np.full(n, hw.peak_class), stack=stack_of(plans, software, hw.recipes),
     )  # fmt: skip

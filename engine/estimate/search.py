@@ -304,9 +304,9 @@ def _found(
 def timed(job: Job, hws: Iterable[Hardware], plans: Plans) -> StepTime:
     """Step times on the generations of a choice: the slowest of them paces the rest."""
     calibration = shipped_calibration()
-    year = software_years(job, plans)
     slowest: StepTime | None = None
     for hw in hws:
+        year = software_years(job, plans, hw)
         inputs = step_inputs(job.shape, plans, hw, float(job.seq_len), job.task, year, job.software)
         told = step_time(inputs, calibration.parameters)
         told = StepTime(*(np.broadcast_to(getattr(told, f.name), plans.gpus.shape)

@@ -150,16 +150,17 @@ def model_flops_per_token(shape: ModelShape, seq_len: float, trains_all: bool) -
     return (6.0 if trains_all else 4.0) * products + attention
 
 
-def software_years(job: Job, plans: Plans) -> Array:
+def software_years(job: Job, plans: Plans, hw: Hardware) -> Array:
     """Release of each plan's code: as the job says, or the newest whose steps were published."""
     if job.software_year is not None:
         return np.full(len(plans), job.software_year)
-    return np.array(shipped_calibration().newest_years)[stack_of(plans, job.software)]
+    return np.array(shipped_calibration().newest_years)[stack_of(plans, job.software, hw.recipes)]
 
 
 def training_plan(found: Found, i: int) -> TrainingPlan:
     """One row as a plan that other modules read."""
     p, job = found.plans, found.job
+    hw = found.hardware[int(found.which[i])][0]
     recompute: Recompute = {SELECTIVE: "selective", FULL: "full"}.get(int(p.recompute[i]), "none")  # type: ignore[assignment]
     fsdp = p.zero[i] >= 3 or job.software in ("pytorch", "jax")
     stack: Stack = "fsdp" if fsdp else "megatron"
@@ -173,7 +174,7 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
         flash_attention=job.software != "legacy",
         global_batch_seqs=int(p.batch[i]), seq_len=job.seq_len, precision=job.precision,
         recompute=recompute, task=job.task, lora_rank=job.lora_rank, stack=stack,
-        stack_year=float(software_years(job, found.plans)[i]),
+        stack_year=float(software_years(job, p, hw)[i]),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ _GENERATIONS = (
 # Rate of large products in published steps over the best that was measured of products alone:
 # 1.01 on A100, 0.98 on H100, 0.80 on B200.
 STEP_OF_MEASURED = 0.93
+_WITH_RECIPES = ("h100", "b200", "b300")  # that NVIDIA publishes tuned recipes and steps for
 _FEW_ROWS = ("amd_8", "b300_16", "other_16", "other_8")  # classes with next to no published steps
 
 
@@ -105,6 +106,7 @@ class Hardware:
 
     nominal : dense peak of the precision; peak, peak16 : as the step model takes them, scaled
         where products were measured on a card without published steps
+    recipes : whether vendors' recipes with published steps are for this generation
     """
 
     name: str
@@ -121,6 +123,7 @@ class Hardware:
     memory_gib: float
     slower: float
     calibrated: bool
+    recipes: bool
 
     @property
     def calibrated_network(self) -> bool:
@@ -170,7 +173,7 @@ def _one(
         width=4.0 if precision == "fp32" else bits / 8,
         peak_class=PEAK_CLASSES.index(name), hbm=acc.memory_bandwidth_gb_per_s * 1e9, fast=fast,
         domain=domain, node=choice.node, nic=nic, memory_gib=memory, slower=choice.slowest_gpu,
-        calibrated=measured and precision != "fp32",
+        calibrated=measured and precision != "fp32", recipes=generation in _WITH_RECIPES,
     )  # fmt: skip
 
 
