@@ -159,14 +159,14 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     usd = total * price.likely * _paid_hours(w, drawn) * market + _storage_usd(
         wide, total, drawn, guarantee, w, catalogue
     )
-    alone = services.machines_by_resource(needs, _machine(unit, point))
+    alone = services.machines_by_resource(_held(w, needs), _machine(unit, point))
     rows = tuple(
         Row(
             n.resource,
             services.TITLES[n.resource],
             _estimate(m.amount, float(n.amount), services.UNITS[n.resource], n.formula),
             n.formula,
-            float(alone[n.resource]),
+            float(alone.get(n.resource, 0.0)),
             n.resource == best.binds,
         )
         for n, m in zip(here, over, strict=True)
@@ -435,5 +435,7 @@ def _one_machine(
 
 def _estimate(values: Real, likely: float, unit: str, source: str) -> Estimate:
     """The likely value with the 10th and 90th percentile of the draws around it."""
-    low, high = np.quantile(np.atleast_1d(np.asarray(values, dtype=float)), [0.1, 0.9])
+    # A quantile that some draw has: half a machine is none.
+    drawn = np.atleast_1d(np.asarray(values, dtype=float))
+    low, high = np.quantile(drawn, [0.1, 0.9], method="nearest")
     return Estimate(min(float(low), likely), likely, max(float(high), likely), unit, (source,))

@@ -18,6 +18,7 @@ from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
 from engine.report.words import money, number
 from engine.workload.answers import Kind
+from engine.workload.workload import HOURS_PER_MONTH
 
 SAID_SAVING = 0.6  # C257
 
@@ -55,7 +56,7 @@ class Split:
 def split(
     s: Sizing, b: Batching | None, answer: Assessment, catalogue: Catalogue | None = None
 ) -> Split | None:
-    """The hybrid of a model service beside all-GPU, each on the GPU that is cheapest for it."""
+    """The hybrid of a model service beside all-GPU, both on the GPU of the recommendation."""
     w = answer.workload
     if w.kind is not Kind.online_inference or b is None:
         return None
@@ -66,34 +67,17 @@ def split(
     if named is None:
         return None
     busy = b.rate_per_gpu * b.gpus * b.per_item_ms / 1000 / likely("gpu_pool_target_utilization")
-    found = [
-        _split(u, cores, busy * _speed(named) / _speed(u), s)
-        for u in place.gpus
-        if u.per_machine == 1 and u.accelerator is not None
-    ]
-    whole = min(found, key=lambda x: x.whole_usd)
-    hybrid = min(found, key=lambda x: x.split_usd)
-    saving = 1 - hybrid.split_usd / whole.whole_usd
-    return Split(
-        whole.gpu if whole.gpu == hybrid.gpu else f"{whole.gpu} alone, {hybrid.gpu} beside CPUs",
-        whole.whole_gpus, whole.whole_usd, hybrid.split_gpus, hybrid.split_servers,
-        hybrid.split_usd, saving, whole.price_ratio, whole.needed,
-    )  # fmt: skip
-
-
-def _speed(unit: Unit) -> float:
-    assert unit.accelerator is not None
-    return unit.accelerator.bf16_tflops_dense or 1.0
+    return _split(named, cores, busy, s)
 
 
 def _split(unit: Unit, cores: float, gpu_load: float, s: Sizing) -> Split:
-    usd = unit.prices["on_demand"].likely * 730
+    usd = unit.prices["on_demand"].likely * HOURS_PER_MONTH
     server = s.fleet.usd / s.fleet.machines
     host = cores / unit.vcpu
     servers = cores / s.fleet.vcpu
     whole = int(float(all_gpu_units(host, gpu_load)))
-    gpus = max(int(-(-gpu_load // 1)), 1)
-    n = max(int(-(-servers // 1)), 1)
+    gpus = int(float(all_gpu_units(0.0, gpu_load)))
+    n = int(float(services.whole_machines({"cores": servers})))
     ratio = (server / s.fleet.vcpu) / (usd / unit.vcpu)
     saving = float(split_saving(host, gpu_load, servers, usd, server))
     needed = float(share_for_saving(SAID_SAVING, ratio)) if ratio < 1 else float("inf")
@@ -198,9 +182,10 @@ def _fraud(x: Split | None, b: Batching | None, answer: Assessment) -> list[Sayi
             Saying(
                 "A hybrid stack cut the cost by 60% against all-GPU.",
                 "article 003", "C257",
-                f"It depends on what the GPUs' processors do. All-GPU takes {x.whole_gpus} GPUs "
-                f"({money(x.whole_usd)} a month), the hybrid {x.split_gpus} and {x.split_servers} "
-                f"servers ({money(x.split_usd)}): {_signed(x.saving)}. A vCPU on a server costs "
+                f"It depends on what the processors beside the GPUs do. All-GPU takes "
+                f"{x.whole_gpus} × {x.gpu} ({money(x.whole_usd)} a month), the hybrid "
+                f"{x.split_gpus} and {x.split_servers} servers ({money(x.split_usd)}), spares "
+                f"not counted: {_signed(x.saving)}. A vCPU on a server costs "
                 f"{x.price_ratio:.0%} of one beside a GPU, so for 60% {needed}.",
             )
         )  # fmt: skip

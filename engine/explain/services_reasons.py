@@ -70,8 +70,8 @@ def one_machine(s: Sizing, w: Workload) -> str:
     if one.enough:
         sure = "" if one.surely else " At the high end of your figures it would not."
         head = (
-            f"One {one.name} carries the peak; {WORDS[one.binds]} would be {one.share:.0%} full "
-            f"of what is planned with.{sure} "
+            f"One {one.name} carries the peak; {WORDS[one.binds]} would be filled to "
+            f"{one.share:.0%} of the load planned with.{sure} "
         )
         if s.fleet.machines == 1:
             return head + (
@@ -87,8 +87,8 @@ def one_machine(s: Sizing, w: Workload) -> str:
             f"{count(s.fleet.carrying, 'smaller machine')} cost less, and a spare is smaller too."
         )
     return (
-        f"No single machine carries the peak: even of {one.largest}, the largest that fits best, "
-        f"it fills {one.share:.1f}, by {WORDS[one.binds]}."
+        f"No single machine carries the peak: it would fill {number(one.share)} of "
+        f"{one.largest}, which suits it best, by {WORDS[one.binds]}."
     )
 
 
@@ -209,7 +209,7 @@ def _shards(s: Sizing, w: Workload) -> Asked:
         if f.carrying == 1:
             article = (
                 " The article draws the line at 100 GB (C062); a machine of today holds "
-                f"{number(x['machine_disk_tb'])} TB."
+                f"{number(x['machine_disk_tb'])} TB"
                 if w.kind is Kind.database
                 else ""
             )

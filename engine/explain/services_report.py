@@ -13,7 +13,8 @@ from engine.explain.services_cases import Saying, sayings
 from engine.explain.services_drawing import Drawing, Pattern, draw, patterns
 from engine.explain.services_pipeline import PipelinePlan, has_stages, plan
 from engine.explain.services_reasons import Asked, answers_leaving, asked, one_machine, sentence
-from engine.report.words import duration, money
+from engine.report.words import duration, money, number
+from engine.workload.answers import Bottleneck, Kind
 
 MANY = 1000  # machines beyond which the figures themselves are asked about
 
@@ -138,6 +139,7 @@ def _notes(s: Sizing, answer: Assessment) -> list[str]:
             f"{count(s.fleet.machines, 'machine')} is more than most companies run. Check the rate "
             "and the CPU time of an item first; then measure one machine before planning so many."
         )
+    found += _disk_note(s, answer)
     cpu = sum(p.machines for p in best.stages if p.hardware == "cpu")
     if cpu and cpu != s.fleet.machines:
         found.append(
@@ -147,3 +149,22 @@ def _notes(s: Sizing, answer: Assessment) -> list[str]:
             "cost little more."
         )
     return found
+
+
+def _disk_note(s: Sizing, answer: Assessment) -> list[str]:
+    """Beside a bottleneck that the person sees in the disks: what these machines' disks can do."""
+    w, f = answer.workload, s.fleet
+    shares = dict(answer.shares)
+    told = w.bottleneck is Bottleneck.disk_io or bool(w.time_shares)
+    largest = max(shares, key=lambda k: shares[k]) if shares else ""
+    if not told or largest != "disk_io" or f.binds == "disk_rate":
+        return []
+    if w.kind not in (Kind.etl, Kind.streaming):
+        return []
+    rate = next(r.amount.likely for r in s.rows if r.resource == "disk_rate")
+    return [
+        f"You name the disks as the bottleneck. They are asked for {number(rate)} MB/s, which is "
+        f"{number(rate / f.machines)} on each of {count(f.machines, 'machine')}; one can be given "
+        f"{number(s.point['machine_disk_mb_per_s'])}. Faster disks cure that; more machines or "
+        "GPUs would wait as well."
+    ]

@@ -166,7 +166,9 @@ def _arrow(a: Arrow, places: dict[str, _Placed], p: Palette, *, twin: bool) -> s
         if a.label:
             # A word stands on the outer side of its arrow, so that arrows beside it stay free.
             left = x2 < x1 - 1 or (not up and abs(x2 - x1) <= 1 and twin)
-            x = (x1 + x2) / 2 + (-7 if left else 7)
+            # Beside a slanting arrow it stands as far off as the arrow slants within its height.
+            off = 7 + LINE_PX / 2 * abs(x2 - x1) / max(abs(y2 - y1), 1.0)
+            x = (x1 + x2) / 2 + (-off if left else off)
             anchor = "end" if left else "start"
             label = _text(a.label, x, (y1 + y2) / 2 + 4, LINE_PX, p.muted, anchor=anchor)
     dash = ' stroke-dasharray="5 4"' if a.dashed else ""

@@ -59,7 +59,7 @@ class ServicesTerms(Terms):
         allow_inf_nan=False,
     )  # fmt: skip
     lag_s: float | None = term(
-        None, "An asynchronous copy is behind by", "lag", unit="s", ge=0, le=1e6,
+        None, "An asynchronous copy is behind by", "lag", unit="seconds", ge=0, le=1e6,
         allow_inf_nan=False,
     )  # fmt: skip
     parties: bool = term(

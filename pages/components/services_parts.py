@@ -11,10 +11,11 @@ import streamlit as st
 
 from engine.assessment import Assessment
 from engine.estimate.services import TITLES as RESOURCE_TITLES
+from engine.estimate.services import Resource
 from engine.explain.services import Fleet, Sizing
 from engine.explain.services_drawing import TITLES as PATTERNS
 from engine.explain.services_drawing import Drawing, draw_pipeline
-from engine.explain.services_pipeline import PipelinePlan
+from engine.explain.services_pipeline import PipelinePlan, StagePlace
 from engine.explain.services_report import ServicesReport, services_report
 from engine.explain.services_svg import svg
 from engine.workload.services_terms import MOST_STAGES, STAGE_LISTS, ServicesTerms, Shown
@@ -30,6 +31,10 @@ COLUMNS = {
     "speedup": ("stage_speedups", "Speed-up on a GPU"),
     "gb": ("stage_gb", "GB handed on"),
 }
+SHORT: dict[Resource, str] = {
+    "cores": "CPU", "memory": "Memory", "network": "Network", "disk_rate": "Disk rate",
+    "disk_ops": "Disk I/O", "disk_space": "Disk",
+}  # fmt: skip
 FRESH = {"name": "", "hours": 1.0, "fraction": 95.0, "speedup": 1.0, "gb": 0.0}
 
 
@@ -50,13 +55,13 @@ def figures(s: Sizing) -> None:
     """Machines, cost, what runs out first, copies."""
     m, usd = s.machines, s.usd
     with st.grid(columns=4, min_column_width=170):
-        _tile("Machines", f"{m.likely:,.0f}", f"{m.low:,.0f} to {m.high:,.0f}", s.fleet.name)
+        _tile("CPU servers", f"{m.likely:,.0f}", f"{m.low:,.0f} to {m.high:,.0f}", s.fleet.name)
         _tile(
-            "Cost a month", labels.money(usd.likely),
+            "Their cost a month", labels.money(usd.likely),
             f"{labels.money(usd.low)} to {labels.money(usd.high)}",
             f"On demand; storage {labels.money(s.fleet.storage_usd)} of it",
         )  # fmt: skip
-        _tile("Runs out first", RESOURCE_TITLES[s.fleet.binds], "at the peak")
+        _tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
         g, spare = s.guarantee, s.fleet.machines - s.fleet.carrying
         if g.copies > 1:
             _tile("Copies of the data", str(g.copies), f"{g.survives} may be lost", g.why)
@@ -77,15 +82,17 @@ def resources(s: Sizing) -> None:
     st.table(
         [
             {
-                "Resource": f"**{plain(r.title)}** :material/arrow_back: runs out first"
-                if r.binds
-                else plain(r.title),
+                "Resource": (
+                    f"**{plain(r.title)}** :material/arrow_back: runs out first"
+                    if r.binds
+                    else plain(r.title)
+                )
+                + f"  \n:small[{plain(r.formula)}]",
                 "At the peak": plain(labels.number(r.amount.likely, r.amount.unit)),
                 "8 of 10 cases": plain(
                     f"{labels.number(r.amount.low)} to {labels.number(r.amount.high)}"
                 ),
                 "Fills": plain(_fills(r.full)),
-                "How": f":small[{plain(r.formula)}]",
             }
             for r in s.rows
         ],
@@ -94,6 +101,8 @@ def resources(s: Sizing) -> None:
 
 
 def _fills(machines: float) -> str:
+    if machines == 0:
+        return "no machine"
     if machines >= 0.1:
         return f"{labels.number(machines, digits=2)} machines"
     return "almost nothing" if machines < 0.001 else f"{machines:.1%} of one"
@@ -181,8 +190,7 @@ def pipeline(p: PipelinePlan) -> None:
             {
                 "Stage": plain(s.name),
                 "Runs on": plain(f"{s.units:,} × {s.hardware}"),
-                "Hand-over": plain(labels.duration(s.moved_hours)) if s.moved_hours else "–",
-                "Takes": "all month" if s.standing else plain(labels.duration(s.hours)),
+                "Takes": plain(_takes(s)),
                 "A month": plain(labels.money(s.usd)),
             }
             for s in p.best.stages
@@ -231,6 +239,13 @@ def _placements(p: PipelinePlan) -> None:
             "start."
         )
     )
+
+
+def _takes(s: StagePlace) -> str:
+    if s.standing:
+        return "all month"
+    after = f", after {labels.duration(s.moved_hours)} of hand-over" if s.moved_hours else ""
+    return f"{labels.duration(s.hours)}{after}"
 
 
 def stages_editor() -> None:
