@@ -23,6 +23,7 @@ MAX_GPUS = 16_384
 MAX_TP, MAX_PP, MAX_CP = 8, 64, 64
 LEAST_CONTEXT = 4096  # tokens of a sequence that a context rank keeps at least
 MICRO_BATCHES = (1, 2, 4, 8, 16)
+FOUR_BITS = 0.6  # bytes a parameter of 4-bit weights with scales and 16-bit ends
 UNEVEN = 1.05  # most that the fullest stage may hold of the mean
 MAX_VP = 8
 NONE, SELECTIVE, FULL = 0, 1, 2  # recomputation
@@ -93,7 +94,9 @@ def enumerate_plans(
         tps, pps, cps = [1], [1], [1]
     eps = [e for e in _powers(gpus) if shape.experts % e == 0] if shape.is_moe else [1]
     # Ways to shard: ZeRO-1, ZeRO-2, FSDP over all ranks; FSDP and ZeRO-1 inside each machine.
-    ways = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
+    ways: tuple[int, ...] = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
+    if task == "qlora" and shape.total_params * FOUR_BITS < hw.memory_gib * 2**30:
+        ways = (1,)  # 4-bit weights are sharded only where one card does not hold them
     tp, pp, cp, ep, micro, way = _product(tps, pps, cps, eps, MICRO_BATCHES, ways)
     dp = gpus / (tp * pp * cp)
     share = global_batch / np.maximum(dp, 1e-9) / micro if global_batch else pp
@@ -237,16 +240,19 @@ def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
 def stack_of(plans: Plans, software: Software, recipes: bool = True) -> NDArray[np.int_]:
     """Family of software of each plan: weights are sharded by PyTorch (or JAX) alone.
 
-    recipes : whether vendors' recipes are for the hardware; elsewhere a team runs such code itself
+    recipes : whether vendors' recipes are for the hardware; elsewhere a team runs such code itself,
+        and PyTorch alone where nothing splits the model
     """
     sharded = {"jax": JAX, "legacy": LEGACY}.get(software, NATIVE)
-    whole = PLAIN if software == "recipes" and not recipes else _STACKS[software]
-    return np.where(plans.zero >= 3, sharded, whole)
+    if software != "recipes" or recipes:
+        return np.where(plans.zero >= 3, sharded, _STACKS[software])
+    alone = plans.tp * plans.pp * plans.cp * plans.ep == 1
+    return np.where((plans.zero >= 3) | alone, NATIVE, PLAIN)
 
 
-def megatron_type(plans: Plans, software: Software) -> Array:
+def megatron_type(plans: Plans, software: Software, recipes: bool = True) -> Array:
     """1 where the code is of the Megatron type: its selective recomputation is another."""
-    stack = stack_of(plans, software)
+    stack = stack_of(plans, software, recipes)
     return np.asarray(np.isin(stack, (TUNED, PLAIN, LEGACY))).astype(float)
 
 
@@ -257,7 +263,7 @@ def step_inputs(
     """Rows of the step model for plans of one job; scalars broadcast over the plans."""
     n = len(plans)
     reduced = plans.zero >= 2
-    megatron = megatron_type(plans, software) > 0
+    megatron = megatron_type(plans, software, hw.recipes) > 0
     selective = np.where(megatron, SELECTIVE_MEGATRON, SELECTIVE_NATIVE)
     again = np.select([plans.recompute == FULL, plans.recompute == SELECTIVE], [1.0, selective], 0)
     one = network_of(shape, seq_len) | {

@@ -42,14 +42,14 @@ class MemoryNeed:
 
 def plans_memory(
     shape: ModelShape, plans: Plans, seq_len: int, task: Task, precision: Precision = "bf16",
-    software: Software = "recipes", lora_rank: int = 16,
+    software: Software = "recipes", lora_rank: int = 16, recipes: bool = True,
 ) -> MemoryBreakdown:  # fmt: skip
     """Memory of the fullest GPU of each plan, arrays of the plans' length [GiB]."""
     usual = TrainingPlan(
         gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank,
         flash_attention=software != "legacy",
     )  # fmt: skip
-    megatron = megatron_type(plans, software)
+    megatron = megatron_type(plans, software, recipes)
     lean = (plans.recompute == SELECTIVE) & (megatron > 0)
     kept = 2.0 / 3.0 if shape.gated_mlp else 1.0 / 2.0
     width = memory_inputs(shape, usual).mlp_width

@@ -80,10 +80,17 @@ def plan_result(job: Job, plan: TrainingPlan) -> PlanResult | None:
     hws = hardware(job.choices[0], job.precision)
     row = plan_row(job.shape, plan)
     same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
-    memory = _memory(same, row)
+    memory = _memory(same, row, hws[0])
     if not plans_that_fit(memory, hws[0].memory_gib)[0]:
         return None
     return result_of(_found(same, [(0, hws, row, memory)], 1), 0)
+
+
+def plan_seconds(job: Job, plan: TrainingPlan) -> float:
+    """Seconds of a step of a given plan on the first choice of a job, whether or not it fits."""
+    row = plan_row(job.shape, plan)
+    same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
+    return float(timed(same, hardware(job.choices[0], job.precision), row).total[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +235,7 @@ def _least_recompute(
     valid, nearest = len(rest), np.inf
     for recompute in levels:
         rest = with_recompute(rest, recompute)
-        memory = _memory(job, rest)
+        memory = _memory(job, rest, hws[0])
         nearest = min(nearest, float(np.asarray(memory.total).min(initial=np.inf)))
         fits = plans_that_fit(memory, hws[0].memory_gib)
         kept.append(rest.take(fits))
@@ -239,10 +246,11 @@ def _least_recompute(
     return joined(kept), joined_memory(needs), (valid, nearest)
 
 
-def _memory(job: Job, plans: Plans) -> MemoryBreakdown:
+def _memory(job: Job, plans: Plans, hw: Hardware) -> MemoryBreakdown:
     return plans_memory(
-        job.shape, plans, job.seq_len, job.task, job.precision, job.software, job.lora_rank
-    )
+        job.shape, plans, job.seq_len, job.task, job.precision, job.software, job.lora_rank,
+        hw.recipes,
+    )  # fmt: skip
 
 
 def timed_plans(job: Job, plans: Plans, levels: Sequence[int]) -> Found:
@@ -252,7 +260,7 @@ def timed_plans(job: Job, plans: Plans, levels: Sequence[int]) -> Found:
     kept, memory, _ = _least_recompute(job, hws, plans, levels)
     if not len(kept):
         kept = with_recompute(plans, levels[0])
-        memory = _memory(job, kept)
+        memory = _memory(job, kept, hws[0])
     return _found(job, [(0, hws, kept, memory)], len(plans))
 
 

@@ -20,6 +20,7 @@ from engine.estimate.parallelism import (
     FULL,
     SELECTIVE,
     Plans,
+    megatron_type,
     network_of,
     of_a_usual_kind,
     stack_of,
@@ -162,7 +163,7 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
     p, job = found.plans, found.job
     hw = found.hardware[int(found.which[i])][0]
     recompute: Recompute = {SELECTIVE: "selective", FULL: "full"}.get(int(p.recompute[i]), "none")  # type: ignore[assignment]
-    fsdp = p.zero[i] >= 3 or job.software in ("pytorch", "jax")
+    fsdp = p.zero[i] >= 3 or megatron_type(p, job.software, hw.recipes)[i] == 0
     stack: Stack = "fsdp" if fsdp else "megatron"
     whole, shard = int(p.dp[i] * p.cp[i]), int(p.shard[i])
     unsharded = shard == 1 < whole

@@ -7,7 +7,7 @@ same job; the slowest of them and the slowest link pace the rest. Knows no model
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.catalogue import Accelerator, Network
 from engine.errors import InputError
@@ -144,7 +144,9 @@ def hardware(choice: HardwareChoice, precision: str = "bf16") -> tuple[Hardware,
     domain = min(_domain(a, choice) for a in kinds)
     memory = min(a.memory_gib_reported or a.memory_gb * 0.93 for a in kinds)
     nic = nic_bytes_per_s(choice)
-    return tuple(_one(a, choice, precision, fast, domain, memory, nic) for a in kinds)
+    told = [_one(a, choice, precision, fast, domain, memory, nic) for a in kinds]
+    # One job runs one code: recipes where they are for every generation in it.
+    return tuple(replace(h, recipes=all(k.recipes for k in told)) for h in told)
 
 
 def _one(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from engine.catalogue import Network
 from engine.estimate.estimate import Estimate
 from engine.estimate.network_choice import NetworkOutcome, network_outcomes
@@ -19,7 +17,7 @@ from engine.estimate.search import (
     FrontierPoint,
     frontier_of,
     ordered,
-    plan_result,
+    plan_seconds,
     search,
     smallest_fit,
     top_rows,
@@ -133,13 +131,11 @@ def _mix(job: Job, best: PlanResult) -> MixAnswer | None:
     steps = []
     for acc in kinds:
         alone = replace(best.choice, accelerator=acc, also=(), label="")
-        told = plan_result(replace(job, choices=(alone,), measured=()), best.plan)
-        steps.append(told.step_s.likely if told else np.inf)
-    slowest = max(s for s in steps if np.isfinite(s))
+        steps.append(plan_seconds(replace(job, choices=(alone,)), best.plan))
+    slowest = max(steps)
     shares = tuple(
-        MixShare(acc.name, s, 1 - s / slowest)
-        for acc, s in zip(kinds, steps, strict=True) if np.isfinite(s)
-    )  # fmt: skip
+        MixShare(acc.name, s, 1 - s / slowest) for acc, s in zip(kinds, steps, strict=True)
+    )
     fast = min(shares, key=lambda m: m.step_s)
     slow = max(shares, key=lambda m: m.step_s)
     above = fast.step_s / slow.step_s

@@ -273,7 +273,7 @@ def test_the_slowest_generation_paces_the_rest() -> None:
 
 
 def test_pcie_cards_are_slower_at_the_same_split() -> None:
-    plan = TrainingPlan(gpus=8, tp=4, zero_stage=1, micro_batch=1, global_batch_seqs=64)
+    plan = TrainingPlan(gpus=8, tp=2, zero_stage=1, micro_batch=1, global_batch_seqs=64)
     job = Job(B13, 1e10, (on(A100),), task="lora")
     sxm = plan_result(job, plan)
     pcie = plan_result(replace(job, choices=(on("a100-pcie-80gb"),)), plan)
@@ -381,7 +381,7 @@ def test_a_budget_that_no_plan_keeps_gets_the_cheapest_that_is_in_time() -> None
 def test_a_vendors_recipes_are_for_its_newer_cards() -> None:
     # NVIDIA's published recipes begin with Hopper: on an A100 they are what a team makes of them.
     def days(sku: str, software: str) -> float:
-        plan = TrainingPlan(gpus=64, zero_stage=1, micro_batch=1, global_batch_seqs=1024)
+        plan = TrainingPlan(gpus=64, tp=2, zero_stage=1, micro_batch=1, global_batch_seqs=1024)
         job = Job(B8, 1e11, (on(sku, "ib-hdr200"),), software=software)  # type: ignore[arg-type]
         told = plan_result(job, plan)
         assert told is not None
