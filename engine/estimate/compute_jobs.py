@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from engine.catalogue.models import Accelerator, CpuServer
 from engine.estimate import jobs
-from engine.estimate.scaling import gpu_time_relative
 
 Array = NDArray[np.float64]
 Real = float | Array
@@ -139,28 +138,37 @@ def fastest_hours(work: Work, machine: Machine) -> Array:
     return parts(work, machine)[0]
 
 
-def break_even_speedup(price_ratio: Real, parallel_fraction: Real, io_share: Real = 0.0) -> Array:
+def break_even_speedup(
+    price_ratio: Real, parallel_fraction: Real, io_share: Real = 0.0, host_servers: Real = 1.0
+) -> Array:
     """Speed-up of the parallel part from which on the GPU is the cheaper per run.
 
-    It solves r·((1 − b)((1 − p) + p/s) + b) = 1 [scaling.gpu_time_relative] for s; infinite where
-    no speed-up pays, because the rest of the job alone costs as much as the whole on the CPU.
+    It solves r·((1 − b)((1 − p) + p/s) + b/h) = 1 for s; infinite where no speed-up pays, because
+    the rest of the job alone costs as much as the whole on the CPU.
 
     price_ratio : r, price of the GPU over that of the CPU server an hour
+    host_servers : h, what comes with the GPU for input and output, over the CPU server's
     """
-    r, p, b = np.broadcast_arrays(
-        *(np.asarray(v, dtype=float) for v in (price_ratio, parallel_fraction, io_share))
+    r, p, b, h = np.broadcast_arrays(
+        *(
+            np.asarray(v, dtype=float)
+            for v in (price_ratio, parallel_fraction, io_share, host_servers)
+        )
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = (1.0 / r - b) / (1.0 - b) - (1.0 - p)
+        left = (1.0 / r - b / h) / (1.0 - b) - (1.0 - p)
         s = np.where(left > 0.0, p / left, np.inf)
     return np.asarray(s)
 
 
 def cost_ratio(
-    price_ratio: Real, parallel_fraction: Real, speedup: Real, io_share: Real = 0.0
-) -> Real:
-    """Cost of a run on the GPU over that on the CPU server: r·t_gpu."""
-    return price_ratio * gpu_time_relative(parallel_fraction, speedup, io_share)
+    price_ratio: Real, parallel_fraction: Real, speedup: Real, io_share: Real = 0.0,
+    host_servers: float = 1.0,
+) -> Real:  # fmt: skip
+    """Cost of a run on one GPU over that on the CPU server: r·t_gpu, its host as in `parts`."""
+    p, s, b = (np.asarray(v, dtype=float) for v in (parallel_fraction, speedup, io_share))
+    serial, divisible = jobs.gpu_parts(np.ones_like(p), p, b, s, host_servers, splits=False)
+    return np.asarray(price_ratio * (serial + divisible))
 
 
 # ---- hard constraints ----------------------------------------------------------------------------

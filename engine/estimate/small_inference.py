@@ -166,8 +166,13 @@ def core_rate(model: str, leave_out: str = "") -> Predicted | None:
     # The median server's own range, and that of another generation.
     low = min(max(min(e[0] for e in each), likely / spread**2), likely / spread)
     high = max(min(max(e[2] for e in each), likely * spread**2), likely * spread)
-    said = f"measured on {len(each)} kinds of server: {known[0].provenance.source}"
+    kinds = "one kind" if len(each) == 1 else f"{len(each)} kinds"
+    said = f"measured on {kinds} of server: {known[0].provenance.source}"
     return Predicted(low, likely, high, said, True)
+
+
+# Nets of 8-bit integers live from matrix units; trees and the embeddings measured did without.
+MATRIX_FAMILIES = ("vision", "text", "speech", "recommender", "language")
 
 
 def has_matrix_units(name: str, server: CpuServer | None = None) -> bool:

@@ -7,7 +7,7 @@ are compared, and what follows in words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -29,7 +29,6 @@ from engine.estimate.compute_jobs import (
     Run,
     Work,
     break_even_speedup,
-    cost_ratio,
     fewest_units,
     gpu_constraints,
     payback_months,
@@ -88,7 +87,10 @@ class JobOption:
 
 @dataclass(frozen=True, slots=True)
 class SpeedupCurve:
-    """Cost of a run on the GPU against the speed-up of the parallel part; the CPU's is level."""
+    """Cost of a run on GPUs against the speed-up of the parallel part; the CPU's is level.
+
+    gpu : (speed-up on this card, USD a run); break_even : where it crosses, None where nowhere
+    """
 
     gpu: tuple[tuple[float, float], ...]
     cpu_usd: float
@@ -171,6 +173,7 @@ def job_report(
     ctx = offered.context
     speedup, said = speedup_range(workload, terms, ctx.inputs.ranges["gpu_speedup"])
     inputs = Inputs({**ctx.inputs.ranges, "gpu_speedup": speedup}, ctx.inputs.shares)
+    priced = replace(offered, context=replace(ctx, inputs=inputs))
     point, drawn = inputs.point(), inputs.draws(DRAWS)
     wanted = float(point["patience_h"][0])
     server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
@@ -178,7 +181,7 @@ def job_report(
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     assert cpu is not None  # CPU servers are never ruled out
     sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
-    curve = _curve(gpu, cpu, offered, point, speedup) if gpu is not None else None
+    curve = _curve(gpu, cpu, priced, terms, point, wanted) if gpu is not None else None
     shown = ("parallel_fraction", "io_share", "current_units", "useful_hours_per_month",
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
@@ -307,34 +310,54 @@ def _bound(unit: Unit, told: Run) -> str:
 
 
 def _curve(
-    gpu: JobOption, cpu: JobOption, offered: Setting, point: dict[str, Array], s: Range
-) -> SpeedupCurve:
-    """Cost of one GPU for an hour's work of one server, by the speed-up of the parallel part."""
-    p, b = float(point["parallel_fraction"][0]), float(point["io_share"][0])
-    server_usd = _server_hour(cpu, offered)
-    ratio = gpu.usd_per_unit_hour / server_usd
+    gpu: JobOption, cpu: JobOption, offered: Setting, terms: JobsTerms, point: dict[str, Array],
+    wanted: float,
+) -> SpeedupCurve:  # fmt: skip
+    """Cost of a run on the fewest of these GPUs in time, by the speed-up of the parallel part."""
     unit = next(u for u in offered.gpus if (u.sku, u.per_machine) == (gpu.sku, gpu.per_machine))
-    speed = accelerator_speed(unit, offered.context)
-    needed = float(break_even_speedup(ratio, p, b))
+    ctx, s = offered.context, offered.context.inputs.ranges["gpu_speedup"]
+    speed = accelerator_speed(unit, ctx)
     low, likely, high = s.low * speed, s.likely * speed, s.high * speed
-    xs = np.geomspace(min(0.5, low), max(100.0, high), 80)
-    cost = np.asarray(cost_ratio(ratio, p, xs, b)) * server_usd
-    said = f"between {_times(low)} and {_times(high)}, likely {_times(likely)}"
-    if not np.isfinite(needed):
+    xs = np.geomspace(min(0.5, low), max(100.0, high), 240)
+    many = {name: np.broadcast_to(v, xs.shape) for name, v in point.items()}
+    work, machine = _work_on(unit, ctx, terms, {**many, "gpu_speedup": xs / speed})
+    n = fewest_units(work, machine, wanted)
+    runs = float(point["runs_per_month"][0])
+    fee = terms.gpu_fee_usd_per_month / runs if runs else 0.0
+    cost = run(work, machine, n).hours * n * gpu.usd_per_unit_hour + fee
+    level = cpu.usd_per_run.likely
+    # From where on it stays the cheaper: whole machines make steps.
+    dearer = np.flatnonzero(cost >= level)
+    needed: float | None = None
+    if not dearer.size:
+        needed = float(xs[0])
+    elif dearer[-1] + 1 < len(xs):
+        needed = float(xs[dearer[-1] + 1])
+    said = f"Expected on this card: {_times(low)} to {_times(high)}, likely {_times(likely)}"
+    ratio = gpu.usd_per_unit_hour / _server_hour(cpu, offered)
+    host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
+    p, b = float(point["parallel_fraction"][0]), float(point["io_share"][0])
+    alone = float(break_even_speedup(ratio, p, b, host))
+    by_price = (
+        f"from {_times(alone)} on"
+        if np.isfinite(alone)
+        else "at no speed-up: what gains nothing, "
+        f"run by the {unit.vcpu:g} vCPU that come with it, costs more by itself"
+    )
+    if needed is None:
         title = "No speed-up makes this GPU the cheaper"
-        message = (
-            f"What can't be sped up alone costs more on it: it is {ratio:.2g} times the price of a "
-            f"96-vCPU server, and {1 - (1 - b) * p:.0%} of the work gains nothing."
-        )
+    elif not dearer.size:
+        title = f"{gpu.name} is the cheaper at every speed-up shown"
     else:
         title = f"{gpu.name} is the cheaper from a speed-up of {_times(needed)}"
-        message = (
-            f"At {ratio:.2g} times the price of a 96-vCPU server, with {p:.0%} parallel and "
-            f"{b:.0%} input and output. Expected on this card: {said}."
-        )
+    message = (
+        f"{said}, shaded. Drawn are whole machines that finish in time. By the ratio of prices "
+        f"alone, {ratio:.2g} to one for a 96-vCPU server, with {p:.0%} parallel and {b:.0%} input "
+        f"and output, it would pay {by_price}."
+    )
     return SpeedupCurve(
-        tuple((float(x), float(y)) for x, y in zip(xs, cost, strict=True)), server_usd,
-        needed if np.isfinite(needed) else None, low, likely, high, title, message,
+        tuple((float(x), float(y)) for x, y in zip(xs, cost, strict=True)), level,
+        needed if dearer.size else None, low, likely, high, title, message,
     )  # fmt: skip
 
 

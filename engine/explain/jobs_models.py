@@ -19,12 +19,12 @@ from engine.catalogue import Catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import spare_units
-from engine.decide.findings import money
 from engine.decide.inputs import Range
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.named import named
 from engine.estimate.small_inference import (
+    MATRIX_FAMILIES,
     PARAMETERS,
     Predicted,
     Rate,
@@ -44,16 +44,14 @@ from engine.estimate.small_inference import (
     units_for,
     without_matrix_units,
 )
+from engine.explain.jobs_model_words import crossing_words, headline, notes_on, reason
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 Array = NDArray[np.float64]
-# Nets of 8-bit integers live from matrix units; trees and the embeddings measured did without.
-MATRIX_FAMILIES = ("vision", "text", "speech", "recommender", "language")
 PERCENTILE = 0.95  # the workload's latency is that of 95 of 100
-MOST_MACHINES = 10_000
 USUAL_MODEL = {
     ModelClass.neural: "bert-large",
     ModelClass.recommender: "dlrm-v2",
@@ -184,9 +182,9 @@ def model_report(
     gpu = next((o for o in options if o.hardware == "gpu"), None)
     cpu = next((o for o in options if o.hardware == "cpu"), None)
     named_refused = tuple({r.name: r for r in refused}.values())
-    costs = _costs(options, peak)
+    costs = _costs(options, peak) if service else None
     return ModelReport(
-        headline=_headline(gpu, cpu, peak, target, named_refused, models()[id], service),
+        headline=headline(gpu, cpu, peak, target, named_refused, service),
         model=models()[id], size=size, size_said=size_said, peak_per_s=peak, mean_per_s=mean,
         target_ms=target * 1000.0, target_said=target_said, gpu=gpu, cpu=cpu,
         options=tuple(options), refused=named_refused,
@@ -194,8 +192,8 @@ def model_report(
         if service else (),
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
-        reason=_reason(gpu, cpu, peak, costs),
-        notes=_notes(workload, gpu, cpu, id),
+        reason=reason(gpu, cpu, peak, service),
+        notes=notes_on(workload, gpu, cpu, id),
     )  # fmt: skip
 
 
@@ -222,7 +220,7 @@ def _size(workload: Workload, terms: JobsTerms, id: str) -> tuple[float, str]:
             f"{size:.2g} times {title}: 2 operations for each of {workload.model_params_b:g} "
             f"billion parameters and {tokens:,.0f} tokens, against {usual:g} GFLOP"
         )
-    return 1.0, f"as large as {title}: set the size below if yours is another"
+    return 1.0, f"as large as {title}: set the size if yours is another"
 
 
 def models_params_b() -> float:
@@ -293,15 +291,20 @@ def _option(
     )
     spare = spare_units(workload, part, np.maximum(need, 1.0)) if target is not None else need * 0
     spare = np.where(need > 0, spare, 0.0)
-    total = need + spare
     per_hour = price.likely * unit.per_machine
+    if target is None:
+        # A run: machines are paid for while they work.
+        hours = _hours_of_items(offered.context.inputs.ranges, capacity)
+        busy = float(capacity[1])
+    else:
+        hours = (need + spare) * HOURS_PER_MONTH
+        busy = parameter("target_load") * float(capacity[1])
     usd = [
-        float(total[i]) * p * unit.per_machine * HOURS_PER_MONTH
+        float(hours[i]) * p * unit.per_machine
         for i, p in ((2, price.low), (1, price.likely), (0, price.high))
     ]
     if not np.isfinite(usd[2]):  # the pessimistic rate carries nothing inside the target
         usd[2] = max(usd[1] * 3.0, usd[1])
-    busy = parameter("target_load") * float(capacity[1])
     source = price.ref.source if price.ref is not None else "catalogue"
     return ModelOption(
         unit.hardware, unit.sku, unit.name, unit.per_machine, int(need[1]), int(spare[1]),
@@ -312,6 +315,12 @@ def _option(
         Predicted(float(three[0]), float(three[1]), float(three[2]), rate.how, rate.measured),
         cores, worker,
     )  # fmt: skip
+
+
+def _hours_of_items(found: Mapping[str, Range], capacity: Array) -> Array:
+    """Machine hours a month of the runs: items over what one machine works off."""
+    items = found["items_per_run"].likely * found["runs_per_month"].likely
+    return np.asarray(items / np.maximum(capacity, 1e-12) / 3600.0)
 
 
 def _cores(unit: Unit) -> float:
@@ -327,8 +336,10 @@ def _cores(unit: Unit) -> float:
 def _response(option: ModelOption, size: float, terms: JobsTerms, target: float) -> ResponseCurve:
     """Response at rates up to a little beyond the capacity of one machine."""
     most = option.capacity_per_s.likely
-    at = np.concatenate(
-        [np.geomspace(most / 100, most * 0.8, 24), most * np.linspace(0.82, 1.15, 24)]
+    # Close to the capacity the answer lengthens steeply: more points there, and itself.
+    near = np.geomspace(1e-4, 0.2, 40)
+    at = most * np.concatenate(
+        [np.geomspace(0.01, 0.79, 40), 1 - near[::-1], np.array([1.0]), 1 + near[:-4]]
     )
     if option.hardware == "gpu":
         inside = option.rate.likely * parameter("gpu_inside_share")
@@ -365,136 +376,9 @@ def _costs(options: list[ModelOption], peak: float) -> CostCurve | None:
     crossing = None
     if cheaper.any() and not cheaper.all() and after[-1] + 1 < len(at):
         crossing = float(at[after[-1] + 1])
-    title, message = _crossing_words(crossing, bool(cheaper.all()), bool(cheaper.any()), peak)
+    title, message = crossing_words(crossing, bool(cheaper.all()), bool(cheaper.any()), peak)
     return CostCurve(
         tuple((float(x), float(y)) for x, y in zip(at, cpu, strict=True)),
         tuple((float(x), float(y)) for x, y in zip(at, gpu, strict=True)),
         peak, crossing, title, message,
     )  # fmt: skip
-
-
-def _crossing_words(
-    crossing: float | None, always: bool, ever: bool, peak: float
-) -> tuple[str, str]:
-    told = "Steps are whole machines, without spare ones"
-    if crossing is not None:
-        side = "above" if peak >= crossing else "below"
-        return (
-            f"GPUs are the cheaper from about {_rate(crossing)} requests a second on",
-            f"{told}. Your peak of {_rate(peak)} a second is {side} that.",
-        )
-    if always:
-        return "GPUs are the cheaper at every rate", f"{told}."
-    if not ever:
-        return "CPU servers are the cheaper at every rate shown", f"{told}."
-    return "Neither stays the cheaper: whole machines decide", f"{told}."
-
-
-# --- words
-
-
-def _rate(x: float) -> str:
-    return f"{x:,.0f}" if x >= 100 else f"{x:.2g}"
-
-
-def machines_said(option: ModelOption) -> str:
-    """The machines of an option: 2 × L4, 1 of them spare."""
-    each = f"{option.per_machine} × {option.name}" if option.per_machine > 1 else option.name
-    total = option.machines + option.spare
-    many = each if total == 1 else f"{total:,} × {each}"
-    return f"{many}, {option.spare} of them spare" if option.spare else many
-
-
-def _headline(
-    gpu: ModelOption | None, cpu: ModelOption | None, peak: float, target: float,
-    refused: tuple[Refused, ...], model: Rate, service: bool,
-) -> str:  # fmt: skip
-    if gpu is None and cpu is None:
-        if not refused:
-            return "No rate was published for this model on any hardware on offer."
-        best = min(refused, key=lambda r: r.floor_ms)
-        return (
-            f"Nothing answers within {target * 1000:g} ms: the shortest answer is "
-            f"{best.floor_ms:.2g} ms, on {best.name}. A smaller model or a looser target is needed."
-        )
-    if peak <= 0:
-        only = min((o for o in (gpu, cpu) if o), key=lambda o: o.usd_per_machine_hour)
-        return (
-            "No requests: nothing needs to run. The smallest machine that would answer in time, "
-            f"{only.name}, is {money(only.usd_per_machine_hour * HOURS_PER_MONTH)} a month."
-        )
-    if gpu is None or cpu is None:
-        one = gpu or cpu
-        assert one is not None
-        other = "CPU server" if one is gpu else "GPU"
-        why = f"no {other} answers in time" if refused else f"no rate of a {other} was published"
-        cost = money(one.usd_per_month.likely)
-        return f"{_kind(one)}: {machines_said(one)} for {cost} a month; {why}."
-    first, second = (
-        (gpu, cpu) if gpu.usd_per_month.likely < cpu.usd_per_month.likely else (cpu, gpu)
-    )
-    if not service:
-        first, second = sorted((gpu, cpu), key=lambda o: o.usd_per_million)
-        return (
-            f"{_kind(first)}: a million items cost {money(first.usd_per_million)} on "
-            f"{first.name}, {money(second.usd_per_million)} on {second.name}."
-        )
-    return (
-        f"{_kind(first)}: {machines_said(first)} for {money(first.usd_per_month.likely)} a month, "
-        f"against {money(second.usd_per_month.likely)} for {machines_said(second)}."
-    )
-
-
-def _kind(option: ModelOption) -> str:
-    return "GPU" if option.hardware == "gpu" else "CPU"
-
-
-def _reason(
-    gpu: ModelOption | None, cpu: ModelOption | None, peak: float, costs: CostCurve | None
-) -> str:
-    """Why one of the two is the cheaper."""
-    if gpu is None or cpu is None or peak <= 0:
-        return ""
-    full = "GPU" if gpu.usd_per_million < cpu.usd_per_million else "CPU"
-    each = (
-        f"Fully loaded, a million answers cost {money(gpu.usd_per_million)} on the GPU and "
-        f"{money(cpu.usd_per_million)} on the CPU"
-    )
-    cheaper = "GPU" if gpu.usd_per_month.likely < cpu.usd_per_month.likely else "CPU"
-    if cheaper == full:
-        return f"{each}."
-    load = peak / (gpu.capacity_per_s.likely * max(gpu.machines, 1))
-    return (
-        f"{each}, but at your peak the GPU would be {load:.0%} loaded: the smallest servers that "
-        "are enough cost less."
-    )
-
-
-def _notes(
-    workload: Workload, gpu: ModelOption | None, cpu: ModelOption | None, id: str,
-) -> tuple[str, ...]:  # fmt: skip
-    notes = []
-    family = models()[id].family
-    if cpu is not None and family in MATRIX_FAMILIES:
-        notes.append(
-            "CPU rates are of Xeons with matrix units (Sapphire Rapids or later) and 8-bit "
-            "integers. Other servers are taken for a quarter of it, within a wide range: measure."
-        )
-    if cpu is not None and gpu is None and family in ("trees", "embedding"):
-        notes.append(
-            "No rate of a GPU was published that could be checked. A GPU pays where it carries "
-            f"more than {cpu.capacity_per_s.likely:,.0f} a second for each "
-            f"{money(cpu.usd_per_machine_hour * HOURS_PER_MONTH)} a month that it costs."
-        )
-    for option in (gpu, cpu):
-        if option is not None and option.machines >= MOST_MACHINES:
-            notes.append(
-                f"{option.machines:,} machines of {option.name} are no plan: check the rate, or "
-                "the size of one item."
-            )
-        if option is not None and not option.measured and option.hardware == "gpu":
-            notes.append(f"{option.name} was not measured with this model: its rate follows from "
-                         "other GPUs, within a third in 9 of 10 cases.")  # fmt: skip
-    if workload.kind is not Kind.batch_inference and workload.rate_per_s is None:
-        notes.append("The rate was not told: it is a planning value of the kind of work.")
-    return tuple(notes)

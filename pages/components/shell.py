@@ -75,6 +75,7 @@ PLANS: list[tuple[str, str, str]] = [
     ("pages/costs.py", "Costs", ":material/payments:"),
     ("pages/training_plan.py", "Training plan", ":material/model_training:"),
     ("pages/serving_plan.py", "Serving plan", ":material/dns:"),
+    ("pages/jobs_plan.py", "Compute and small models", ":material/memory:"),
     ("pages/services_plan.py", "Services and pipelines", ":material/account_tree:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]

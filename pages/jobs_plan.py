@@ -1,0 +1,113 @@
+"""Compute jobs and small models: time, machines and dollars on GPUs and on CPU servers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.errors import ClusterFitError
+from engine.explain.jobs import figures_for, is_compute
+from engine.explain.jobs_models import is_small_model
+from engine.workload.answers import Kind
+from engine.workload.jobs_terms import JobField
+from engine.workload.workload import Workload
+from pages.components import jobs_charts, jobs_parts, jobs_report, labels, shell
+
+TITLE = "Compute and small models"
+ELSEWHERE = (
+    "On-demand prices of the hardware alone. The recommendation counts staff, discounts and risks "
+    "as well, from coarser rates, and knows none of the terms asked here only: it may come out "
+    "elsewhere."
+)
+
+
+def _notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        st.caption(labels.plain(note))
+
+
+def compute_job(workload: Workload) -> None:
+    """A job that is known by its hours today."""
+    try:
+        report = jobs_report.compute(workload)
+    except ClusterFitError as error:
+        st.error(labels.plain(error), icon=":material/error:")
+        jobs_parts.field_of_work()
+        return
+    st.subheader(labels.plain(report.headline), anchor=False)
+    _notes(report.notes)
+    jobs_parts.job_tiles(report)
+    jobs_parts.job_cards(report)
+    if report.rewrite:
+        st.markdown(labels.plain(report.rewrite))
+    jobs_parts.job_inputs(report)
+    if report.curve is not None:
+        st.subheader(labels.plain(report.curve.title), anchor=False)
+        jobs_charts.speedup(report.curve)
+        st.caption(labels.plain(report.curve.message))
+    jobs_parts.published(report.found, f"The speed-up above is {report.speedup_said}.")
+    jobs_parts.job_options(report)
+    st.caption(ELSEWHERE)
+
+
+def small_model(workload: Workload) -> None:
+    """A model that answers requests, or works through items."""
+    batch = workload.kind is Kind.batch_inference
+    try:
+        report = jobs_report.model(workload)
+    except ClusterFitError as error:
+        st.error(labels.plain(error), icon=":material/error:")
+        jobs_parts.model_load(batch)
+        return
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        jobs_parts.model_load(batch)
+        jobs_parts.model_asked(report, batch)
+    with right:
+        st.subheader(labels.plain(report.headline), anchor=False)
+        if report.reason:
+            st.markdown(labels.plain(report.reason))
+        _notes(report.notes)
+        jobs_parts.model_inputs(report, batch)
+    jobs_parts.model_tiles(report)
+    jobs_parts.model_cards(report)
+    first, second = st.columns(2, gap="large")
+    if report.responses:
+        with first:
+            st.subheader("How long an answer takes under load", anchor=False)
+            jobs_charts.response(report.responses, report.target_ms)
+            told = f"One machine of each kind that is the cheapest. Target: {report.target_said}."
+            st.caption(labels.plain(told))
+    if report.costs is not None:
+        with second:
+            st.subheader(labels.plain(report.costs.title), anchor=False)
+            jobs_charts.costs(report.costs)
+            st.caption(labels.plain(report.costs.message))
+    jobs_parts.model_options(report, batch)
+    jobs_parts.measured(report.rates)
+    st.caption(ELSEWHERE)
+
+
+def other_work(workload: Workload) -> None:
+    """Work that has a page of its own: the published figures, to look things up."""
+    st.info(
+        "This job has a page of its own in the menu. Published speed-ups of any field stand here "
+        "to look up.",
+        icon=":material/info:",
+    )
+    jobs_parts.field_of_work()
+    terms = shell.terms(jobs_parts.OF)
+    said = "Each brought to one H100 against one server of 48 cores."
+    jobs_parts.published(figures_for(workload, terms), said, terms.field is not JobField.auto)
+
+
+with shell.page(TITLE, ":material/memory:") as workload:
+    st.markdown(
+        "Simulations, rendering, data preparation and other computing by what they take today; "
+        "nets, recommenders and trees by measured rates inside a latency target."
+    )
+    if is_compute(workload):
+        compute_job(workload)
+    elif is_small_model(workload):
+        small_model(workload)
+    else:
+        other_work(workload)

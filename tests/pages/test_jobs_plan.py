@@ -1,0 +1,247 @@
+"""The page on compute jobs and small models: every kind opens, terms travel, figures agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.errors import InputError
+from engine.explain.jobs import figures_for, is_compute, job_report
+from engine.explain.jobs_models import is_small_model, model_report
+from engine.report.link import decode_settings, encode
+from engine.workload.answers import Kind, ModelClass, Precision, Rewrite
+from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
+from engine.workload.settings import USUAL, Settings
+from engine.workload.terms import parse_terms
+from engine.workload.workload import DEFAULT, Workload
+
+PAGE = "pages/jobs_plan.py"
+Open = Callable[..., AppTest]
+SIMULATION = Workload(kind=Kind.simulation, hours_per_run=10, runs_per_month=40)
+NET = Workload(
+    kind=Kind.online_inference, model_class=ModelClass.neural, rate_per_s=100, latency_ms=100
+)
+
+FULL: dict[str, Any] = {
+    "field": "cfd",
+    "copied_gb": 40.0,
+    "read_gb": 900.0,
+    "feed_gb_per_s": 3.0,
+    "licence_covers_gpus": False,
+    "gpu_fee_usd_per_month": 500.0,
+    "like": "resnet-50",
+    "size": 2.5,
+    "hold_ms": 3.0,
+    "burst": 4.0,
+}
+
+
+def under(**terms: Any) -> Settings:
+    return Settings(jobs=parse_terms(JobsTerms, terms))
+
+
+def ask(app: Open, workload: Workload, **terms: Any) -> AppTest:
+    return app(PAGE, **encode(workload, under(**terms)))
+
+
+def words(visit: AppTest) -> str:
+    parts = [*visit.subheader, *visit.markdown, *visit.caption, *visit.info, *visit.error]
+    return " ".join(part.value.replace("\\", "") for part in parts)
+
+
+def net(**answers: Any) -> Workload:
+    return NET.model_copy(update=answers)
+
+
+# --- the engine behind it
+
+
+def test_every_term_travels_in_the_link() -> None:
+    terms = parse_terms(JobsTerms, FULL)
+    assert set(FULL) == set(JobsTerms.model_fields)
+    for name in FULL:
+        assert getattr(terms, name) != getattr(JobsTerms(), name), name
+    settings = Settings(jobs=terms)
+    assert decode_settings(encode(DEFAULT, settings)) == (settings, [])
+
+
+def test_every_field_has_a_name_and_figures() -> None:
+    assert set(FIELD_LABELS) == set(JobField)
+    for field in JobField:
+        assert figures_for(SIMULATION, JobsTerms(field=field)), field
+
+
+def test_the_verdict_agrees_with_the_picture() -> None:
+    # At the likely speed-up the curve costs what the headline says, on the side that it says.
+    for workload in (SIMULATION, Workload(kind=Kind.etl), Workload(kind=Kind.rl)):
+        report = job_report(workload)
+        assert report.gpu is not None
+        assert report.curve is not None
+        likely = report.curve.likely
+        near = min(report.curve.gpu, key=lambda point: abs(point[0] - likely))
+        assert near[1] == pytest.approx(report.gpu.usd_per_run.likely, rel=0.05)
+        assert report.curve.cpu_usd == report.cpu.usd_per_run.likely
+        cheaper = report.gpu.usd_per_run.likely < report.cpu.usd_per_run.likely
+        assert (
+            report.headline.startswith("GPUs" if cheaper else "CPU") or "Close" in report.headline
+        )
+        if report.curve.break_even is not None:
+            assert (report.curve.likely >= report.curve.break_even) == cheaper
+
+
+def test_a_run_costs_its_hours_units_and_price() -> None:
+    report = job_report(SIMULATION, under(gpu_fee_usd_per_month=400.0))
+    assert report.gpu is not None
+    for option in report.options:
+        hardware = option.hours.likely * option.units * option.usd_per_unit_hour
+        fee = 400.0 / 40.0 if option.hardware == "gpu" else 0.0
+        assert option.usd_per_run.likely == pytest.approx(hardware + fee)
+        assert option.usd_per_month.likely == pytest.approx(40 * (hardware + fee))
+        assert option.units == option.machines * option.per_machine
+
+
+def test_own_speedup_is_taken_as_told() -> None:
+    report = job_report(SIMULATION.model_copy(update={"gpu_speedup": 5.0}))
+    assert report.speedup.likely == 5.0
+    assert report.speedup.low < 5.0 < report.speedup.high
+    assert report.speedup_said == "as you measured it"
+
+
+def test_slow_storage_decides_for_both_alike() -> None:
+    # 100 TB at 1 GB/s a machine: 27.8 h over the machines, whatever computes.
+    report = job_report(SIMULATION, under(read_gb=100_000.0, feed_gb_per_s=1.0))
+    for option in (report.gpu, report.cpu):
+        assert option is not None
+        assert option.hours.likely * option.machines >= 100_000 / 3600 * 0.999
+
+
+def test_what_rules_gpus_out_is_said() -> None:
+    closed = job_report(SIMULATION, under(licence_covers_gpus=False))
+    assert closed.gpu is None
+    assert "licence" in closed.headline
+    stuck = job_report(SIMULATION.model_copy(update={"rewrite": Rewrite.impossible}))
+    assert stuck.gpu is None
+    double = job_report(SIMULATION.model_copy(update={"precision": Precision.fp64}))
+    assert any("double precision" in why.reason for _, why in double.ruled_out)
+    assert double.gpu is not None
+    assert double.gpu.name not in {name for name, _ in double.ruled_out}
+
+
+def test_the_cheapest_machines_stand_first() -> None:
+    report = model_report(NET)
+    assert report.gpu is not None
+    assert report.cpu is not None
+    assert report.peak_per_s == pytest.approx(
+        report.mean_per_s * 3.0
+    )  # the planning value of the peak
+    costs = [option.usd_per_month.likely for option in report.options]
+    assert costs == sorted(costs)
+    for option in report.options:
+        # The machines without the spare ones carry the peak, and one fewer would not.
+        need = report.peak_per_s / option.capacity_per_s.likely
+        assert option.machines >= need * 0.999
+        assert option.floor_ms < report.target_ms
+
+
+def test_half_the_work_is_twice_the_capacity() -> None:
+    whole, half = model_report(net(latency_ms=1000)), model_report(net(latency_ms=1000),
+                                                                   under(size=0.5))  # fmt: skip
+    both = {o.sku + str(o.per_machine): o for o in whole.options}
+    for option in half.options:
+        other = both[option.sku + str(option.per_machine)]
+        if option.hardware == "gpu":
+            ratio = option.capacity_per_s.likely / other.capacity_per_s.likely
+            assert ratio == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_target_below_every_floor_names_the_floor() -> None:
+    report = model_report(net(latency_ms=0.3))
+    assert report.gpu is None
+    assert report.cpu is None
+    best = min(r.floor_ms for r in report.refused)
+    assert best > 0.3
+    assert f"{best:.2g} ms" in report.headline
+
+
+def test_no_requests_cost_nothing() -> None:
+    report = model_report(net(rate_per_s=0))
+    assert "nothing needs to run" in report.headline
+    assert {o.usd_per_month.likely for o in report.options} == {0.0}
+    assert {o.machines for o in report.options} == {0}
+
+
+def test_a_run_of_items_pays_for_its_hours() -> None:
+    job = Workload(
+        kind=Kind.batch_inference, model_class=ModelClass.neural, items_per_run=1e9,
+        runs_per_month=2,
+    )  # fmt: skip
+    report = model_report(job)
+    assert report.gpu is not None
+    # 2e9 items a month at the cost of a million.
+    assert report.gpu.usd_per_month.likely == pytest.approx(2000 * report.gpu.usd_per_million)
+    assert report.costs is None
+    assert report.responses == ()
+
+
+def test_unknown_model_and_other_work_are_refused() -> None:
+    with pytest.raises(InputError, match="no-such"):
+        model_report(NET, under(like="no-such"))
+    with pytest.raises(InputError):
+        model_report(SIMULATION)
+    with pytest.raises(InputError):
+        job_report(NET)
+
+
+# --- the page
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_it_opens_for_every_kind(app: Open, kind: Kind) -> None:
+    workload = Workload(kind=kind)
+    visit = ask(app, workload)
+    assert not visit.exception
+    assert not visit.error
+    own = is_compute(workload) or is_small_model(workload)
+    assert ("page of its own" in words(visit)) != own
+
+
+def test_the_headline_stands_on_the_page(app: Open) -> None:
+    visit = ask(app, SIMULATION, field="cfd")
+    assert not visit.exception
+    report = job_report(SIMULATION, under(field="cfd"))
+    assert report.headline in words(visit)
+    assert "fluid dynamics" in words(visit)
+    tiles = {metric.label: metric.value for metric in visit.metric}
+    assert set(tiles) == {"A run, GPU", "A run, CPU", "Speed-up", "GPU the cheaper"}
+
+
+def test_a_licence_without_gpus_is_said(app: Open) -> None:
+    visit = ask(app, SIMULATION, licence_covers_gpus=False)
+    assert not visit.exception
+    assert "Not possible: the licence of the software does not cover GPUs" in words(visit)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"rate_per_s": 0}, "nothing needs to run"),
+        ({"latency_ms": 0.3}, "Nothing answers within 0.3 ms"),
+        ({"model_class": ModelClass.trees}, "no rate of a GPU was published"),
+        ({"rate_per_s": 1e7}, "a month"),
+    ],
+)
+def test_plain_answers_at_the_edges(app: Open, answers: dict[str, Any], said: str) -> None:
+    visit = ask(app, net(**answers))
+    assert not visit.exception
+    assert said in words(visit)
+
+
+def test_an_unknown_model_is_said_and_can_be_changed(app: Open) -> None:
+    visit = ask(app, NET, like="no-such")
+    assert not visit.exception
+    assert visit.error
+    assert "no-such" in words(visit)
+    assert USUAL.jobs.like == ""
