@@ -257,31 +257,6 @@ def _egress(
     )
 
 
-# --- a service with a part for each hardware
-
-
-def all_gpu_units(host_load: Real, gpu_load: Real) -> Real:
-    """GPUs of a service that runs whole on GPU machines: the scarcer of processors and GPUs.
-
-    Both work at the same time, so the machines are the larger of the two, not their sum.
-    """
-    return np.asarray(np.maximum(np.ceil(np.maximum(host_load, gpu_load) - 1e-9), 1.0))
-
-
-def split_saving(
-    host_load: Real, gpu_load: Real, cpu_load: Real, usd_gpu: Real, usd_cpu: Real
-) -> Real:
-    """Share saved by moving the processors' part of a service from GPU machines to CPU servers.
-
-    host_load, gpu_load : GPUs whose machines the processors' part and the model keep busy
-    cpu_load : CPU servers that the processors' part keeps busy
-    """
-    whole = np.asarray(all_gpu_units(host_load, gpu_load)) * usd_gpu
-    split = np.maximum(np.ceil(np.asarray(gpu_load) - 1e-9), 1.0) * usd_gpu
-    split = split + np.maximum(np.ceil(np.asarray(cpu_load) - 1e-9), 1.0) * usd_cpu
-    return np.asarray(1.0 - split / whole)
-
-
 def share_for_saving(saving: Real, price_ratio: Real) -> Real:
     """Share of an all-GPU bill that must be processors' work for a split to save so much.
 

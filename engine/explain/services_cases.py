@@ -5,20 +5,16 @@ Each case takes the article's own figures; prices are today's. The texts name th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from engine.assessment import Assessment
-from engine.catalogue import Catalogue
-from engine.decide.candidates import Unit
-from engine.decide.context import setting
-from engine.decide.priors import likely
+from engine.assessment import Assessment, Option
 from engine.estimate import services
-from engine.estimate.pipelines import all_gpu_units, share_for_saving, split_saving
+from engine.estimate.pipelines import share_for_saving
 from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
 from engine.report.words import money, number
 from engine.workload.answers import Kind
-from engine.workload.workload import HOURS_PER_MONTH
 
 SAID_SAVING = 0.6  # C257
 
@@ -35,55 +31,53 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A service on GPU machines alone, and with its processors' part on CPU servers.
+    """The cheapest hybrid beside the cheapest all-GPU, both on demand, as the decision has them.
 
     price_ratio : of a vCPU on a server to one beside the GPU
     needed : share of the all-GPU bill that must be processors' work to save what the article says;
         above 1 nothing saves so much
     """
 
-    gpu: str
-    whole_gpus: int
-    whole_usd: float
-    split_gpus: int
-    split_servers: int
-    split_usd: float
+    whole: Option
+    hybrid: Option
     saving: float
     price_ratio: float
     needed: float
 
 
-def split(
-    s: Sizing, b: Batching | None, answer: Assessment, catalogue: Catalogue | None = None
-) -> Split | None:
-    """The hybrid of a model service beside all-GPU, both on the GPU of the recommendation."""
-    w = answer.workload
-    if w.kind is not Kind.online_inference or b is None:
-        return None
-    place = setting(w, catalogue, answer.today, answer.settings)
-    cores = next(r.amount.likely for r in s.rows if r.resource == "cores")
-    reference = next((p for p in answer.best.stages if p.hardware == "gpu"), None)
-    named = next((u for u in place.gpus if reference is not None and u.sku == reference.sku), None)
-    if named is None:
-        return None
-    busy = b.rate_per_gpu * b.gpus * b.per_item_ms / 1000 / likely("gpu_pool_target_utilization")
-    return _split(named, cores, busy, s)
+def split(answer: Assessment) -> Split | None:
+    """The hybrid of a model service beside all-GPU; None where one of them is ruled out."""
 
+    def cheapest(placement: str) -> Option | None:
+        found = [
+            o
+            for o in answer.options
+            if o.placement == placement and o.acquisition == "on_demand" and not o.vetoes
+        ]
+        return min(found, key=lambda o: o.usd_per_month.likely, default=None)
 
-def _split(unit: Unit, cores: float, gpu_load: float, s: Sizing) -> Split:
-    usd = unit.prices["on_demand"].likely * HOURS_PER_MONTH
-    server = s.fleet.usd / s.fleet.machines
-    host = cores / unit.vcpu
-    servers = cores / s.fleet.vcpu
-    whole = int(float(all_gpu_units(host, gpu_load)))
-    gpus = int(float(all_gpu_units(0.0, gpu_load)))
-    n = int(float(services.whole_machines({"cores": servers})))
-    ratio = (server / s.fleet.vcpu) / (usd / unit.vcpu)
-    saving = float(split_saving(host, gpu_load, servers, usd, server))
-    needed = float(share_for_saving(SAID_SAVING, ratio)) if ratio < 1 else float("inf")
+    whole, hybrid = cheapest("gpu"), cheapest("hybrid")
+    if answer.workload.kind is not Kind.online_inference or whole is None or hybrid is None:
+        return None
+    beside = _usd_per_vcpu(whole, "gpu")
+    on_server = _usd_per_vcpu(hybrid, "cpu")
+    if not beside or not on_server:
+        return None
+    ratio = on_server / beside
     return Split(
-        unit.name, whole, whole * usd, gpus, n, gpus * usd + n * server, saving, ratio, needed
+        whole,
+        hybrid,
+        1 - hybrid.usd_per_month.likely / whole.usd_per_month.likely,
+        ratio,
+        float(share_for_saving(SAID_SAVING, ratio)) if ratio < 1 else math.inf,
     )
+
+
+def _usd_per_vcpu(option: Option, hardware: str) -> float:
+    """What a vCPU costs a month on this hardware of an option, the GPU beside it included."""
+    found = [s for s in option.stages if s.hardware == hardware]
+    vcpus = sum(s.units * s.vcpu for s in found)
+    return sum(s.usd_per_month.likely for s in found) / vcpus if vcpus else 0.0
 
 
 def sayings(s: Sizing, answer: Assessment, b: Batching | None) -> tuple[Saying, ...]:
@@ -148,7 +142,7 @@ def sayings(s: Sizing, answer: Assessment, b: Batching | None) -> tuple[Saying, 
             )
         )  # fmt: skip
     if w.kind is Kind.online_inference:
-        found += _fraud(split(s, b, answer), b, answer)
+        found += _fraud(split(answer), b)
     return tuple(found)
 
 
@@ -157,7 +151,7 @@ def _times(n: int) -> str:
     return f"{ratio:.0f} times"
 
 
-def _fraud(x: Split | None, b: Batching | None, answer: Assessment) -> list[Saying]:
+def _fraud(x: Split | None, b: Batching | None) -> list[Saying]:
     rate = 100e6 / services.DAY_S
     found = []
     if b is not None:
@@ -182,11 +176,10 @@ def _fraud(x: Split | None, b: Batching | None, answer: Assessment) -> list[Sayi
             Saying(
                 "A hybrid stack cut the cost by 60% against all-GPU.",
                 "article 003", "C257",
-                f"It depends on what the processors beside the GPUs do. All-GPU takes "
-                f"{x.whole_gpus} × {x.gpu} ({money(x.whole_usd)} a month), the hybrid "
-                f"{x.split_gpus} and {x.split_servers} servers ({money(x.split_usd)}), spares "
-                f"not counted: {_signed(x.saving)}. A vCPU on a server costs "
-                f"{x.price_ratio:.0%} of one beside a GPU, so for 60% {needed}.",
+                f"It depends on what the processors beside the GPUs do. All-GPU: {x.whole.label}, "
+                f"{money(x.whole.usd_per_month.likely)} a month; hybrid: {x.hybrid.label}, "
+                f"{money(x.hybrid.usd_per_month.likely)}: {_signed(x.saving)}. A vCPU on a server "
+                f"costs {x.price_ratio:.0%} of one beside a GPU, so for 60% {needed}.",
             )
         )  # fmt: skip
     return found

@@ -49,7 +49,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
     if not applies(answer.workload):
         head = said or (
             "This job is no service: it has no requests or data to size. If it runs in several "
-            "stages, list them below."
+            "stages, they can be placed here."
         )
         return ServicesReport(
             head, None, "", "", (), None, None, (), pipeline, said,

@@ -87,7 +87,7 @@ def resources(s: Sizing) -> None:
                     if r.binds
                     else plain(r.title)
                 )
-                + f"  \n:small[{plain(r.formula)}]",
+                + f"  \n:small[:gray[{plain(r.formula)}]]",
                 "At the peak": plain(labels.number(r.amount.likely, r.amount.unit)),
                 "8 of 10 cases": plain(
                     f"{labels.number(r.amount.low)} to {labels.number(r.amount.high)}"

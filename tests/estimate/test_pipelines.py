@@ -141,9 +141,5 @@ def test_sixty_percent_saved_needs_an_idle_gpu_fleet() -> None:
     # The article's hybrid saves 60% against all-GPU. Moving a share f that costs q as much on CPUs
     # saves f(1 − q): with q = 0.29 (0.045 $ a vCPU-hour beside 0.156 $ on an H100's host) f is 85%.
     assert float(p.share_for_saving(0.6, 0.29)) == pytest.approx(0.845, rel=1e-3)
-    assert float(p.share_for_saving(0.6, 0.5)) > 1
-    # Ten GPU machines for their processors, one of them for its GPU, at 2.5 $; two servers at
-    # 4.32 $: 1 − (2.5 + 8.64)/25 = 55%.
-    assert float(p.split_saving(10, 0.9, 1.8, 2.5, 4.32)) == pytest.approx(0.5544)
-    # A model that needs the GPUs anyway saves nothing: the processors beside them are paid already.
-    assert float(p.split_saving(10, 10, 1.8, 2.5, 4.32)) < 0
+    assert float(p.share_for_saving(0.6, 0.5)) > 1  # no split saves so much
+    assert float(p.share_for_saving(0.0, 0.5)) == 0

@@ -18,6 +18,7 @@ from engine.errors import InputError
 from engine.explain import services_svg
 from engine.explain.services import Sizing, applies, size
 from engine.explain.services_batching import batching, sized
+from engine.explain.services_cases import split
 from engine.explain.services_drawing import draw, draw_pipeline, patterns
 from engine.explain.services_pipeline import plan
 from engine.explain.services_report import services_report
@@ -258,6 +259,18 @@ def test_a_serial_part_that_is_too_long_is_said() -> None:
     assert report.pipeline is not None
     assert report.pipeline.best is None
     assert "No number of machines helps" in report.pipeline_sentence
+
+
+def test_the_articles_sixty_percent_is_beside_what_the_options_cost() -> None:
+    answer = assess(example("fraud-detection").workload)
+    found = split(answer)
+    assert found is not None
+    whole, hybrid = found.whole.usd_per_month.likely, found.hybrid.usd_per_month.likely
+    assert found.saving == pytest.approx(1 - hybrid / whole)
+    # By f(1 − q) = 60%: what it would take, whatever prices are today.
+    assert found.needed * (1 - found.price_ratio) == pytest.approx(0.6)
+    said = " ".join(s.here for s in services_report(answer).sayings)
+    assert f"{found.saving:.0%} saved" in said
 
 
 # --- the page
