@@ -16,7 +16,7 @@ with shell.page(TITLE, ":material/account_tree:"):
     except ClusterFitError as error:
         st.error(labels.plain(error), icon=":material/error:")
         st.subheader("The stages of a pipeline", anchor=False)
-        services_parts.stages_editor()
+        services_parts.stages_editor(None)
         st.stop()
     sizing, plan = report.sizing, report.pipeline
     st.markdown(f"**{labels.plain(report.sentence)}**")
@@ -51,9 +51,9 @@ with shell.page(TITLE, ":material/account_tree:"):
         st.markdown("The job counts as one stage. List several to see on what each should run.")
     elif sizing is not None:
         st.markdown(f"**{labels.plain(report.pipeline_sentence)}**")
+    services_parts.stages_editor(plan)
     if plan is not None:
         services_parts.pipeline(plan)
-    services_parts.stages_editor()
 
     if sizing is not None:
         st.subheader("What you know better", anchor=False)

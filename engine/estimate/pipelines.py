@@ -57,6 +57,7 @@ class Stage:
 class Hardware:
     """Machines of one kind.
 
+    region : where it is rented, empty where it may be anywhere
     servers : speed of one unit's processors in reference servers
     step : units that are rented together
     """
@@ -67,6 +68,7 @@ class Hardware:
     servers: float
     network_gbit: float
     step: int = 1
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Terms:
     deadline_h : for one run; runs_per_month : one after the other
     start_h : paid before a machine works; wire_share : of the network's rate
     egress_usd : price of a month's GB that leave a provider for another
+    region_usd_per_gb : price of a GB between two regions of one provider
     """
 
     deadline_h: float
@@ -83,6 +86,7 @@ class Terms:
     start_h: float
     wire_share: float
     egress_usd: Callable[[str, float], float]
+    region_usd_per_gb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +242,13 @@ def transfer_hours(gb: Real, gbit_per_s: Real) -> Real:
 def _egress(
     stages: Sequence[Stage], on_gpu: NDArray[np.bool_], cpu: Hardware, gpu: Hardware, terms: Terms
 ) -> Array:
-    """US dollars a month for what leaves a provider; none between machines of one provider."""
-    if cpu.provider == gpu.provider:
-        return np.zeros(len(on_gpu))
+    """US dollars a month for what leaves a provider, or its region; none inside a region."""
     gb = np.array([s.gb_out for s in stages[:-1]]) * terms.runs_per_month
     up = (~on_gpu[:, :-1] & on_gpu[:, 1:]) @ gb
     down = (on_gpu[:, :-1] & ~on_gpu[:, 1:]) @ gb
+    if cpu.provider == gpu.provider:
+        apart = bool(cpu.region and gpu.region and cpu.region != gpu.region)
+        return np.asarray((up + down) * (terms.region_usd_per_gb if apart else 0.0))
     known = {
         (provider, float(g)): terms.egress_usd(provider, float(g))
         for provider, amounts in ((cpu.provider, up), (gpu.provider, down))

@@ -133,6 +133,7 @@ def plan(answer: Assessment, catalogue: Catalogue | None = None) -> PipelinePlan
         start_h=rows["start_min"].likely / 60,
         wire_share=rows["wire_share"].likely,
         egress_usd=lambda provider, gb: _egress(catalogue, provider, gb),
+        region_usd_per_gb=catalogue.running["egress-inter-region"].likely,
     )
     pairs = _pairs(setup)
     found = [(c, g, _placed(c, g, setup, x, told, terms, rows)) for c, g in pairs]
@@ -215,9 +216,11 @@ def _hardware(unit: Unit, rows: dict[str, Named]) -> Hardware:
         or rows["gpu_host_gbit_per_s" if unit.hardware == "gpu" else "server_gbit_per_s"].likely
     )
     provider = price.ref.provider if price.ref is not None else "your quote"
+    region = price.ref.region if price.ref is not None else ""
     return Hardware(
-        unit.name, provider, price.likely, unit.vcpu / REFERENCE_VCPU, network, unit.per_machine
-    )
+        unit.name, provider, price.likely, unit.vcpu / REFERENCE_VCPU, network, unit.per_machine,
+        "" if region == "any" else region,
+    )  # fmt: skip
 
 
 def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms) -> list[Stage]:
@@ -234,7 +237,8 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
         ]  # fmt: skip
     whole = float(reference_server_hours(x, ctx)[0])
     found = []
-    gb = ctx.workload.data_gb or ctx.workload.working_set_gb or 0.0
+    told_gb = ctx.workload.data_gb
+    gb = told_gb if told_gb is not None else float(x["working_set_gb"][0])
     for part in ctx.stages:
         if part.mode == "service":
             found.append(Stage(part.title, 0.0, 1.0, 1.0, standing=_standing(cpu, gpu, x)))

@@ -248,8 +248,11 @@ def _takes(s: StagePlace) -> str:
     return f"{labels.duration(s.hours)}{after}"
 
 
-def stages_editor() -> None:
-    """The stages as a table that can be edited; whole rows are taken together."""
+def stages_editor(p: PipelinePlan | None) -> None:
+    """The stages as a table that can be edited; whole rows are taken together.
+
+    It stands above what follows from it, or it would move away while one types.
+    """
     before = _rows()
     table = pd.DataFrame(before, columns=list(COLUMNS))
     table["name"] = table["name"].astype(str)
@@ -272,9 +275,10 @@ def stages_editor() -> None:
         if shell.complaint(name, OF):
             complain(OF, name)
             break
+    usual = "" if p is None or p.own else "While it is empty, the usual stages are taken. "
     st.caption(
-        f"Up to {MOST_STAGES} stages in order. A CPU server has 96 vCPUs. A speed-up of 1 says "
-        "that there is no GPU program: on a GPU machine the stage then runs on the processors "
+        f"{usual}Up to {MOST_STAGES} stages in order. A CPU server has 96 vCPUs. A speed-up of 1 "
+        "says that there is no GPU program: on a GPU machine the stage then runs on the processors "
         "beside the GPU. Runs a month are asked under utilization, the deadline under details."
     )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.estimate import data_systems as d
+from engine.estimate.named import DATA, named
 from engine.estimate.services import Machine, machines_by_resource, whole_machines
 
 ONE: dict[str, Any] = {
@@ -20,6 +23,17 @@ ONE: dict[str, Any] = {
     "cache_s": 60.0, "fetch_s": 1.0, "connection_mb": 0.2, "stored_share": 0.25, "passes": 3.0,
     "shuffle_share": 1.0, "window_h": 2.0, "server_hours": 4.0, "server_vcpu": 96.0,
 }  # fmt: skip
+
+
+def test_every_parameter_has_a_user() -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = "".join(
+        f.read_text(encoding="utf-8")
+        for folder in ("engine/estimate", "engine/explain")
+        for f in (root / folder).glob("*.py")
+    )
+    names = {id.rpartition(".")[2] for id in named(DATA / "service_parameters.csv")}
+    assert [n for n in sorted(names) if not re.search(rf"[\"']{n}[\"']", code)] == []
 
 
 def amounts(needs: tuple[d.Need, ...]) -> dict[str, float]:

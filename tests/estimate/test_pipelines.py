@@ -69,6 +69,18 @@ def test_a_hand_over_costs_time_and_money() -> None:
     assert same.egress.tolist() == [0, 0, 0, 0]
 
 
+def test_regions_of_one_provider_are_apart() -> None:
+    # 450 GB a run, ten runs a month, at 0.02 $ a GB: 90 $; between the same regions nothing.
+    stages = [p.Stage("a", 1, 1.0, 1, 450), p.Stage("b", 1, 1.0, 10)]
+    asked = p.Terms(1e6, 10, 0.0, 1.0, free, 0.02)
+    east = p.Hardware("server", "A", 4.0, 1.0, 10.0, region="us-east-1")
+    west = p.Hardware("GPU", "A", 3.0, 1 / 6, 10.0, region="us-west-2")
+    here = p.Hardware("GPU", "A", 3.0, 1 / 6, 10.0, region="us-east-1")
+    row = p.all_placements(2).tolist().index([False, True])
+    assert p.place(stages, east, west, asked).egress[row] == pytest.approx(90)
+    assert p.place(stages, east, here, asked).egress[row] == 0
+
+
 def test_the_deadline_takes_more_machines_and_never_fewer() -> None:
     # 10 h, all parallel, on CPU servers within 2.5 h: four of them, at the same cost.
     found = p.place([p.Stage("a", 10, 1.0, 1)], CPU, GPU, terms(2.5))
