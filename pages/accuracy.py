@@ -38,10 +38,8 @@ def figures(f: Figures) -> dict[str, str]:
     """A row of the table by source."""
     return {
         "Rows": f"{f.n:,}",
-        "Half within": f"{f.median:.1%}",
-        "Nine of ten within": f"{f.p90:.1%}",
-        "Within 20%": f"{f.within_20:.0%}",
-        "In the 80% range": f"{f.coverage:.0%}",
+        "Half, nine of ten within": f"{f.median:.1%}, {f.p90:.1%}",
+        "Within 20%, in the range": f"{f.within_20:.0%}, {f.coverage:.0%}",
     }
 
 

@@ -10,7 +10,6 @@ from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
 from engine.cost.migration import MigrationResult
 from engine.costing.model import CostReport, Way
 from engine.estimate.estimate import Estimate
-from engine.report import words
 from engine.report.currency import Currency
 
 SECTION_TITLES: dict[Section, str] = {
@@ -69,7 +68,6 @@ def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
             "A month": _money(way.headline.per_month, currency),
             f"In {report.months} months": currency.money(way.headline.total.likely),
             "Today's value": currency.money(way.headline.npv.likely),
-            "Useful hour": _maybe(way.headline.per_useful_hour, currency),
         }
         for way in ordered(report.ways)
         if way.headline is not None
@@ -238,21 +236,6 @@ def idle_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
             "A month": currency.money(float(usd)),
         }
         for use, usd in report.idle.usd_by_use.items()
-    ]
-
-
-def price_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
-    """The prices that enter, each with provider, region, day, age and source."""
-    return [
-        {
-            "Price": f"{p.provider} {p.sku}, {words.terms(p.acquisition)}",
-            "Region": p.region or "any",
-            "An hour": currency.exact(p.usd_per_unit_hour),
-            "Read": f"{words.day(p.as_of)}, {words.age(p.age_days)}"
-            + (", ask for a new quote" if p.freshness == "warn" else ""),
-            "Source": p.source,
-        }
-        for p in report.prices
     ]
 
 

@@ -156,13 +156,14 @@ def _batch_hours(
     """Serial and divisible hours of a run on one unit, over the stages of the pool."""
     serial = np.zeros_like(x["runs_per_month"])
     divisible = np.zeros_like(serial)
+    serving = ctx.settings.serving
     for stage in part:
         if stage.work == "baseline":
             a, b = _baseline_hours(unit, stage, x, ctx)
         elif stage.work == "llm_training":
             a, b = serial * 0, llm.cpu_training_hours(unit, x, ctx.workload)
         elif stage.work == "llm_inference":
-            a, b = serial * 0, llm.batch_inference_hours(unit, x, ctx.workload)
+            a, b = serial * 0, llm.batch_inference_hours(unit, x, ctx.workload, serving)
         else:
             seconds = x["items_per_run"] / _items_per_s(unit, stage, x, ctx)
             a, b = serial * 0, seconds / 3600
@@ -257,7 +258,7 @@ def _units_for(serial: Array, divisible: Array, wanted: Array) -> Array:
 def _memory_units(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:
     """Units needed to hold the model of a batch stage."""
     if unit.hardware == "gpu" and any(s.work == "llm_inference" for s in part):
-        return np.full_like(x["runs_per_month"], llm.inference_min_gpus(unit, ctx.workload, x))
+        return llm.inference_min_gpus(unit, ctx.workload, x, ctx.settings.serving)
     return np.ones_like(x["runs_per_month"])
 
 
@@ -302,8 +303,12 @@ def _service_pool(
     # A peak already covers the day; months that are busier than the mean need committed room.
     growth = 1 + 0.5 * x["monthly_variation"] if committed else 1.0
     need = np.maximum(np.ceil(load * growth - 1e-9), 1)
-    need = np.maximum(need, _held_units(unit, part, x, ctx, vetoes))
-    units = need + spare_units(w, part, need)
+    held = _held_units(unit, part, x, ctx, vetoes)
+    need = np.maximum(need, held)
+    spare = spare_units(w, part, need)
+    if any(s.work == "llm_inference" for s in part):  # a part of a replica answers nothing
+        need, spare = (np.ceil(u / held - 1e-9) * held for u in (need, spare))
+    units = need + spare
     if unit.per_machine > 1:
         units = np.ceil(units / unit.per_machine) * unit.per_machine
     hours = HOURS_PER_MONTH
@@ -339,7 +344,7 @@ def _service_load(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
 def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
     """Items one unit answers in a second inside the target, at its target utilization."""
     if stage.work == "llm_inference":
-        return llm.requests_per_s(unit, x, ctx.workload, ctx.inputs)
+        return llm.requests_per_s(unit, x, ctx.workload, ctx.inputs, ctx.settings.serving)
     if stage.work == "trees":
         per_core = 1e6 / likely("tree_us_per_row")
         if unit.hardware == "cpu":
@@ -385,7 +390,7 @@ def _held_units(
     n = len(x["parallel_fraction"])
     held = np.ones(n)
     if unit.hardware == "gpu" and any(s.work == "llm_inference" for s in part):
-        held = np.full(n, llm.inference_min_gpus(unit, ctx.workload, x))
+        held = llm.inference_min_gpus(unit, ctx.workload, x, ctx.settings.serving)
     data = x["working_set_gb"] if any(s.holds_data for s in part) else np.zeros(n)
     room = unit.memory_gb * likely("service_memory_share")
     if not ctx.workload.working_set_shardable:

@@ -8,11 +8,8 @@ serving plan (bits of the weights, engine, time per token); without any, the usu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from engine.catalogue import Catalogue
 from engine.decide.candidates import Unit
 from engine.decide.inputs import Inputs
 from engine.decide.numbers import Array
@@ -33,21 +30,7 @@ from engine.workload.serving_terms import ServingTerms
 from engine.workload.settings import USUAL
 from engine.workload.workload import Workload
 
-# Fleets that are tried: every machine up to eight, then in steps of at most a third.
-FLEETS = (
-    *range(8, 65, 8), 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048,
-    2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384,
-)  # fmt: skip
 Values = dict[str, Array]
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingTable:
-    """Fleets of one accelerator that can train the model: GPUs and hours of a run."""
-
-    gpus: Array
-    hours: Array
-    notes: tuple[str, ...]
 
 
 def active_share(workload: Workload) -> float:
@@ -55,32 +38,6 @@ def active_share(workload: Workload) -> float:
     if workload.active_params_b and workload.model_params_b:
         return workload.active_params_b / workload.model_params_b
     return 1.0
-
-
-def training_table(
-    unit: Unit, workload: Workload, inputs: Inputs, catalogue: Catalogue
-) -> TrainingTable | None:
-    """Hours of a run on every sensible fleet of this accelerator, smallest first."""
-    params = inputs.ranges["model_params_b"].likely
-    tokens = inputs.ranges["train_tokens_b"].likely
-    acc = unit.accelerator
-    assert acc is not None
-    room = unit.memory_gb * 0.9 - 2.0
-    bytes_per_param = {Kind.lora: 2.4}.get(workload.kind, 16.0)
-    smallest = max(1, int(np.ceil(params * bytes_per_param / room)))
-    step = unit.per_machine
-    smallest = int(np.ceil(smallest / step) * step)
-    if smallest > 16_384 or (step == 1 and smallest > 1):
-        return None
-    gpus = np.array([n for n in FLEETS if n >= smallest and n % step == 0] if step > 1 else [1.0])
-    trained = 0.0 if workload.kind is Kind.lora else 1.0
-    flops = jobs.training_flops(
-        np.array(params * active_share(workload)), np.array(tokens), trained
-    )
-    peak = (acc.bf16_tflops_dense or 1.0) * 1e12
-    efficiency = likely("llm_mfu") * np.minimum(1, (gpus / 8) ** -0.03)
-    hours = flops / (peak * efficiency * gpus) / 3600
-    return TrainingTable(gpus, hours, ())
 
 
 def training_scale(x: Values, inputs: Inputs) -> Array:

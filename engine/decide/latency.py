@@ -44,7 +44,8 @@ def latency_ms(spec: Spec, x: Values, ctx: Context) -> Array:
         if stage.work == "core_ms":
             total = total + x["cpu_ms_per_item"] * tail
         elif stage.work == "llm_inference":
-            total = total + llm.latency_ms(unit, x, ctx.workload, ctx.inputs)
+            serving = ctx.settings.serving
+            total = total + llm.latency_ms(unit, x, ctx.workload, ctx.inputs, serving)
         elif stage.work == "trees":
             total = total + likely("tree_us_per_row") / 1000 * tail
         else:

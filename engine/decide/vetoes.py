@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.assessment import Veto
+from engine.decide import language_models as llm
 from engine.decide.evaluation import Context, Evaluation, Values
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
@@ -22,6 +23,7 @@ def constrain(e: Evaluation, x: Values, ctx: Context) -> None:
     for mask, reason, source, field in [
         *_terms(e, x, ctx),
         *_code(e, x, ctx),
+        *_model_fits(e, x, ctx),
         *_latency(e, x, ctx),
         *_time(e, x, ctx),
         *_budget(e, x, ctx),
@@ -141,6 +143,17 @@ def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
                 f"{acc.name} has {fp64:g} TFLOPS in double precision, no more than a CPU server"
             )
             found.append((_always(x), reason, "accelerators.csv", "precision"))
+    return found
+
+
+def _model_fits(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Machines that can't hold the language model that is to answer."""
+    found: Found = []
+    for pool in e.pools:
+        if any(s.work == "llm_inference" for s in pool.stages):
+            reason = llm.does_not_fit(pool.unit, ctx.workload, ctx.settings.serving)
+            if reason:
+                found.append((_always(x), reason, "memory of the serving model", "model_params_b"))
     return found
 
 

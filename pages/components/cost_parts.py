@@ -420,7 +420,14 @@ def carbon(report: CostReport) -> None:
 
 def prices(report: CostReport, currency: Currency) -> None:
     """The prices that enter, each with its age and source."""
-    answer.table(view.price_rows(report, currency), "The prices of these ways to pay")
+    for p in report.prices:
+        with st.container(gap="xxsmall"):
+            where = f"{p.provider}, {p.sku}, {p.region or 'any region'}"
+            st.markdown(
+                f"**{plain(currency.exact(p.usd_per_unit_hour))} an hour** "
+                f"{plain(words.terms(p.acquisition))} · {plain(where)} · {labels.price_age(p)}"
+            )
+            st.caption(plain(f"{words.day(p.as_of)}, {p.confidence} confidence: {p.source}"))
     shell.link(shell.PRICES[0], "All prices, and your own quotes", icon=":material/sell:")
 
 

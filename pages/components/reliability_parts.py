@@ -213,13 +213,12 @@ def backing(found: Reliability) -> None:
             [
                 {
                     "Condition": plain(k.title),
-                    "Low": labels.number(k.low),
-                    "Likely": labels.number(k.likely),
-                    "High": labels.number(k.high),
-                    "Unit": plain(k.unit),
-                    "Source": plain(k.source),
+                    "Likely": plain(labels.number(k.likely, k.unit)),
+                    "Range": f"{labels.number(k.low)} to {labels.number(k.high)}",
                 }
                 for k in found.known
             ],
             hide_index=True,
         )
+        for source in dict.fromkeys(k.source for k in found.known):
+            st.caption(plain(source))
