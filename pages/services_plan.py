@@ -36,7 +36,8 @@ with shell.page(TITLE, ":material/account_tree:"):
         with drawn:
             st.subheader(labels.plain(f"Architecture: {report.drawing.title}"), anchor=False)
             services_parts.picture(report.drawing)
-            services_parts.pattern_choice()
+            if len(report.patterns) > 1:
+                services_parts.pattern_choice()
         with asked:
             st.subheader("What failures ask for", anchor=False)
             services_parts.reasons(report)

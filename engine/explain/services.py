@@ -143,7 +143,7 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     here = system(_values(point, w, place.context))
     over = system(_values(drawn, w, place.context))
     needs: dict[Resource, Real] = {n.resource: n.amount for n in here}
-    able = _able(place.cpus, needs, point, w)
+    able = _able(place.cpus, point, w)
     fleets = sorted(
         (_fleet(u, needs, point, w, place.context, guarantee, catalogue) for u in able),
         key=lambda f: (f.usd + f.storage_usd, f.machines),
@@ -300,9 +300,7 @@ def _held(w: Workload, needs: Mapping[Resource, Real]) -> dict[Resource, Real]:
     return {r: need for r, need in needs.items() if not (away and r == "disk_space")}
 
 
-def _able(
-    units: list[Unit], needs: Mapping[Resource, Real], point: Mapping[str, float], w: Workload
-) -> list[Unit]:
+def _able(units: list[Unit], point: Mapping[str, float], w: Workload) -> list[Unit]:
     """The servers that may be taken: all, or those that hold a set that can't be split.
 
     Raises
@@ -311,12 +309,13 @@ def _able(
     """
     if w.working_set_shardable:
         return units
-    able = [u for u in units if float(needs["memory"]) <= u.memory_gb]
+    gb, share = point["working_set_gb"], point["memory_share"]
+    able = [u for u in units if gb <= u.memory_gb * share]
     if not able:
         most = max(u.memory_gb for u in units)
         raise InputError(
-            f"{point['working_set_gb']:,.0f} GB that can't be split fit into no server on offer; "
-            f"the largest has {most:,.0f} GB",
+            f"a working set of {gb:,.0f} GB that can't be split fits into no server on offer; the "
+            f"largest has {most:,.0f} GB, of which {share:.0%} are planned with",
             where="working_set_gb",
             right="a working set that can be split over machines, or a smaller one",
         )

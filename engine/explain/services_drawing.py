@@ -132,7 +132,8 @@ def patterns(s: Sizing, answer: Assessment) -> tuple[Pattern, ...]:
         if w.kind is Kind.online_inference
         else "There is no model beside the rules",
     }
-    return tuple(Pattern(p, TITLES[p], p in chosen, why[p]) for p in TITLES)
+    drawn = [Shown.workers] if w.kind is Kind.etl else list(TITLES)
+    return tuple(Pattern(p, TITLES[p], p in chosen, why[p]) for p in drawn)
 
 
 def fitting(s: Sizing, answer: Assessment) -> tuple[Shown, ...]:
@@ -164,9 +165,13 @@ def fitting(s: Sizing, answer: Assessment) -> tuple[Shown, ...]:
 
 
 def draw(s: Sizing, answer: Assessment, batching: Batching | None) -> Drawing:
-    """The drawing that the terms name, else the first that fits."""
+    """The drawing that the terms name, else the first that fits.
+
+    Runs over stored data have no requests, so they have one drawing.
+    """
     asked = answer.settings.architecture.shown
-    pattern = fitting(s, answer)[0] if asked is Shown.fitting else asked
+    only = asked is Shown.fitting or answer.workload.kind is Kind.etl
+    pattern = fitting(s, answer)[0] if only else asked
     layers, arrows, message = _DRAWN[pattern](s, answer, batching)
     return Drawing(pattern, TITLES[pattern], message, layers, arrows)
 

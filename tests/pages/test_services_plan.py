@@ -235,6 +235,14 @@ def test_the_colours_are_those_of_the_theme() -> None:
         assert palette.ground == theme[name]["backgroundColor"]
 
 
+def test_runs_over_stored_data_have_one_drawing_whatever_a_link_asks() -> None:
+    for shown in Shown:
+        answer = under(Workload(kind=Kind.etl), shown=shown.value)
+        s = size(answer)
+        assert draw(s, answer, None).pattern is Shown.workers
+        assert [p.shown for p in patterns(s, answer)] == [Shown.workers]
+
+
 # --- pipelines
 
 
