@@ -58,7 +58,7 @@ with shell.page(TITLE, ":material/account_tree:"):
 
     if sizing is not None:
         st.subheader("What you know better", anchor=False)
-        services_parts.known_better(shell.terms(services_parts.OF), sizing)
+        services_parts.known_better(answer.workload.kind, sizing)
     if report.sayings:
         st.subheader("What the articles say, and what holds here", anchor=False)
         services_parts.articles(report)

@@ -44,6 +44,16 @@ SYSTEMS: dict[Kind, tuple[str, System, str]] = {
     Kind.search: ("Search and crawling", data_systems.crawler, "search"),
     Kind.etl: ("Data preparation", data_systems.etl, "streaming"),
 }
+# Which of the page's terms can change the answer, in the order in which they are asked.
+TERMS: dict[Kind, tuple[str, ...]] = {
+    Kind.web: ("item_kb", "answer_kb", "retention_days", "disk_mb_per_s", "parties"),
+    Kind.online_inference: ("item_kb", "answer_kb", "retention_days", "disk_mb_per_s", "parties"),
+    Kind.recsys: ("item_kb", "answer_kb", "copies", "lag_s", "disk_mb_per_s", "parties"),
+    Kind.database: ("answer_kb", "write_pct", "copies", "lag_s", "disk_mb_per_s", "parties"),
+    Kind.streaming: ("item_kb", "retention_days", "copies", "disk_mb_per_s", "parties"),
+    Kind.search: ("item_kb", "retention_days", "copies", "lag_s", "disk_mb_per_s", "parties"),
+    Kind.etl: ("disk_mb_per_s",),
+}
 # Demand of a copy; the others contain the copies, or have none.
 BY_COPY = frozenset({Kind.database, Kind.search})
 ALTERNATIVES = 4

@@ -12,13 +12,14 @@ import streamlit as st
 from engine.assessment import Assessment
 from engine.estimate.services import TITLES as RESOURCE_TITLES
 from engine.estimate.services import Resource
-from engine.explain.services import Fleet, Sizing
+from engine.explain.services import TERMS, Fleet, Sizing
 from engine.explain.services_drawing import TITLES as PATTERNS
 from engine.explain.services_drawing import Drawing, draw_pipeline
 from engine.explain.services_pipeline import PipelinePlan, StagePlace
 from engine.explain.services_report import ServicesReport, services_report
 from engine.explain.services_svg import svg
-from engine.workload.services_terms import MOST_STAGES, STAGE_LISTS, ServicesTerms, Shown
+from engine.workload.answers import Kind
+from engine.workload.services_terms import MOST_STAGES, STAGE_LISTS, Shown
 from pages.components import labels, shell
 from pages.components.labels import plain
 from pages.components.term_fields import complain, term
@@ -316,25 +317,29 @@ def _take(key: str, before: list[dict[str, Any]]) -> None:
 # --- what is known better, what it rests on
 
 
-def known_better(terms: ServicesTerms, s: Sizing) -> None:
-    """The terms, each with what is taken while it is open."""
+def known_better(kind: Kind, s: Sizing) -> None:
+    """The terms that can change the answer, each with what is taken while it is open."""
     st.caption(
         "Whatever is left open is taken from the job or from the tables. Rate, peak, CPU time, "
         "working set and data stand on the page of details."
     )
     x = s.point
-    one, two, three = st.columns(3, gap="large")
-    with one:
-        term(OF, "item_kb", placeholder=labels.number(x["request_kb"]))
-        term(OF, "answer_kb", placeholder=labels.number(x["answer_kb"]))
-        term(OF, "write_pct", placeholder=f"{x['write_share'] * 100:.3g}")
-    with two:
-        term(OF, "retention_days", placeholder=labels.number(x["retention_days"]))
-        term(OF, "copies", placeholder=str(s.guarantee.copies))
-        term(OF, "lag_s", placeholder=labels.number(x["lag_s"]))
-    with three:
-        term(OF, "disk_mb_per_s", placeholder=labels.number(x["machine_disk_mb_per_s"]))
-        term(OF, "parties")
+    usual = {
+        "item_kb": labels.number(x["request_kb"]),
+        "answer_kb": labels.number(x["answer_kb"]),
+        "write_pct": f"{x['write_share']:.0%}".removesuffix("%"),
+        "retention_days": labels.number(x["retention_days"]),
+        "copies": str(s.guarantee.copies),
+        "lag_s": labels.number(x["lag_s"]),
+        "disk_mb_per_s": labels.number(x["machine_disk_mb_per_s"]),
+    }
+    cells = st.grid(columns=3, min_column_width=260, gap="large")
+    for name in TERMS[kind]:
+        with cells.container():
+            if name in usual:
+                term(OF, name, placeholder=usual[name])
+            else:
+                term(OF, name)
 
 
 def articles(report: ServicesReport) -> None:

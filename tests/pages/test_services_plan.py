@@ -16,7 +16,7 @@ from engine.assess import assess
 from engine.assessment import Assessment
 from engine.errors import InputError
 from engine.explain import services_svg
-from engine.explain.services import Sizing, applies, size
+from engine.explain.services import TERMS, Sizing, applies, size
 from engine.explain.services_batching import batching, sized
 from engine.explain.services_cases import split
 from engine.explain.services_drawing import draw, draw_pipeline, patterns
@@ -170,6 +170,22 @@ def test_no_requests_and_far_too_many_get_plain_words() -> None:
     assert "No requests" in " ".join(none.notes)
     many = services_report(under(Workload(kind=Kind.web, rate_per_s=1e9)))
     assert "more than most companies" in " ".join(many.notes)
+
+
+def test_every_kind_asks_only_for_terms_that_change_its_answer() -> None:
+    values = {"item_kb": 977.0, "answer_kb": 9_770.0, "write_pct": 91.0, "retention_days": 3000.0,
+              "copies": 5, "lag_s": 7_777.0, "disk_mb_per_s": 1.0, "parties": True}  # fmt: skip
+    for kind, names in TERMS.items():
+        loss = FailureMode.data_loss
+        w = Workload(kind=kind, failure_mode=loss, consistency=Consistency.eventual)
+        before = services_report(under(w))
+        for name in names:
+            after = services_report(under(w, **{name: values[name]}))
+            shown = (after.sizing and after.sizing.rows, after.asked, after.drawing, after.sizing
+                     and after.sizing.fleet)  # fmt: skip
+            was = (before.sizing and before.sizing.rows, before.asked, before.drawing,
+                   before.sizing and before.sizing.fleet)  # fmt: skip
+            assert shown != was, (kind, name)
 
 
 # --- queue and batches
