@@ -333,7 +333,7 @@ def known_better(kind: Kind, s: Sizing) -> None:
         "lag_s": labels.number(x["lag_s"]),
         "disk_mb_per_s": labels.number(x["machine_disk_mb_per_s"]),
     }
-    cells = st.grid(columns=3, min_column_width=260, gap="large")
+    cells = st.grid(columns=3, min_column_width=220, gap="medium")
     for name in TERMS[kind]:
         with cells.container():
             if name in usual:
