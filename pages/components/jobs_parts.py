@@ -232,7 +232,7 @@ def model_tiles(report: ModelReport) -> None:
         for side, option in (("GPU", report.gpu), ("CPU", report.cpu)):
             if option is None:
                 late = any(r.hardware == side.lower() for r in report.refused)
-                _tile(f"A month, {side}", "too slow" if late else "not measured", "see below")
+                _tile(f"A month, {side}", "too slow" if late else "unknown", "see below")
                 continue
             usd = option.usd_per_month
             _tile(f"A month, {side}", labels.money(usd.likely), _span(usd),
