@@ -7,11 +7,14 @@ import streamlit as st
 from engine.errors import ClusterFitError
 from engine.planning import training_view
 from engine.planning.training import check_kind
+from engine.workload.workload import Workload
 from pages.components import labels, shell, training_parts
 
 TITLE = "Training plan"
 
-with shell.page(TITLE, ":material/model_training:", heading=False) as workload:
+
+def page(workload: Workload) -> None:
+    """What is asked, then the plan; the title is that of the answer."""
     head = st.container()
     try:
         check_kind(workload)
@@ -19,7 +22,7 @@ with shell.page(TITLE, ":material/model_training:", heading=False) as workload:
         head.title(TITLE, anchor=False)
         st.info(labels.plain(error), icon=":material/info:")
         shell.link(shell.DETAILS[0], shell.DETAILS[1], icon=shell.DETAILS[2])
-        st.stop()
+        return
     with st.container(border=True):
         training_parts.model(workload)
         training_parts.goal_and_hardware(*shell.training_offer(workload))
@@ -32,12 +35,12 @@ with shell.page(TITLE, ":material/model_training:", heading=False) as workload:
     except ClusterFitError as error:
         head.title(TITLE, anchor=False)
         st.error(labels.plain(error), icon=":material/error:")
-        st.stop()
+        return
     head.title(labels.plain(training_view.title(report)), anchor=False)
     best = report.answer.best
     if best is None:
         training_parts.nothing(report)
-        st.stop()
+        return
     training_parts.words_of(report)
     training_parts.figures(best)
     tabs = st.tabs(["The plan", "Days and dollars", "Network", "Rules and sources", "Launch kit"])
@@ -51,3 +54,7 @@ with shell.page(TITLE, ":material/model_training:", heading=False) as workload:
         training_parts.rules(report)
     with tabs[4]:
         training_parts.launch(workload, report)
+
+
+with shell.page(TITLE, ":material/model_training:", heading=False) as job:
+    page(job)

@@ -133,7 +133,7 @@ def _inputs(file: _File) -> _Inputs:
         assert way.flow is not None
         hours = float(way.flow.useful_hours) / way.flow.months
         title = f"Useful hours: {way.label}"
-        if first is not None and hours == first[0]:
+        if first is not None and math.isclose(hours, first[0]):
             sheet.text(row, 0, title)
             sheet.formula(row, 1, first[1], hours, num_format=PLAIN)
             sheet.text(row, 2, "h a month")

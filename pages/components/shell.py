@@ -79,6 +79,13 @@ PLANS: list[tuple[str, str, str]] = [
     ("pages/services_plan.py", "Services and pipelines", ":material/account_tree:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]
+# On a phone a table keeps to the width of the page: long words break, and cells move together.
+NARROW = """<style>@media (max-width: 640px) {
+    [data-testid="stTable"] :is(td, th) { padding: 0.3rem 0.35rem; font-size: 0.85rem; }
+    [data-testid="stTable"] :is(td, th), [data-testid="stTable"] :is(td, th) * {
+        overflow-wrap: anywhere !important; white-space: normal;
+    }
+}</style>"""
 # The way through the app, for the links to the previous and the next page.
 WAY = [START[0], *(path for _, path, _ in QUESTIONS), DETAILS[0], RECOMMENDATION[0]]
 TITLES = {
@@ -114,6 +121,7 @@ def page(
         path = next(p for name, p, _ in QUESTIONS if name == question)
     if st.session_state.get("page") != title:
         st.session_state["page"], st.session_state["bound"] = title, set()
+    st.html(NARROW)
     _load()
     now = workload()
     with st.sidebar:

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.catalogue import load_catalogue
-from engine.catalogue.load import with_update
+from engine.catalogue.load import shipped_catalogue, with_update
 from engine.catalogue.update import store
 from engine.catalogue.update.run import update_prices
 from tests.catalogue.refreshing import (
@@ -104,10 +104,10 @@ def test_without_a_table_the_catalogue_is_the_shipped_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path))
-    assert load_catalogue() is SHIPPED
+    assert load_catalogue() is shipped_catalogue()
     assert load_catalogue().update.file == ""
     monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path / "nowhere"))
-    assert load_catalogue() is SHIPPED
+    assert load_catalogue() is shipped_catalogue()
 
 
 def test_the_newest_table_is_loaded_with_its_day(

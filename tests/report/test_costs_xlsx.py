@@ -180,7 +180,7 @@ def test_the_useful_hours_of_one_way_stand_for_all_that_have_as_many() -> None:
     for way in report.ways:
         if way.flow is not None:
             assert first.flow is not None
-            assert way.flow.useful_hours == first.flow.useful_hours
+            assert way.flow.useful_hours == pytest.approx(first.flow.useful_hours)
             now = headline(found, sheet_of(found, way))["Cost of a useful hour"]
             assert now == pytest.approx(expected(way)["Cost of a useful hour"] / 4)
 
