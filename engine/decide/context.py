@@ -10,12 +10,13 @@ import numpy as np
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import REFERENCE_GPU, Unit, cpu_units, gpu_units
 from engine.decide.evaluation import Context
-from engine.decide.inputs import Inputs, Range, resolve
+from engine.decide.inputs import Inputs, Range, published_speedup, resolve
 from engine.decide.priors import parameter, prior
 from engine.decide.quotes import with_quotes
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
+from engine.workload.jobs_terms import JobField
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
@@ -44,7 +45,7 @@ def setting(
     """
     catalogue = catalogue if catalogue is not None else load_catalogue()
     catalogue, notes = with_quotes(catalogue, workload, today)
-    inputs = resolve(workload)
+    inputs = _with_field(resolve(workload), workload, settings)
     parts = stages(workload)
     inputs = with_stage_inputs(inputs, parts)
     gpus = gpu_units(catalogue, workload, today, settings.costs)
@@ -67,6 +68,15 @@ def setting(
         settings,
     )
     return Setting(context, gpus, cpus, notes)
+
+
+def _with_field(inputs: Inputs, workload: Workload, settings: Settings) -> Inputs:
+    """The inputs with the published speed-up of the field of work that the terms name."""
+    field = settings.jobs.field
+    if workload.gpu_speedup is not None or field is JobField.auto:
+        return inputs
+    told = published_speedup(workload.kind, field)
+    return inputs if told is None else Inputs({**inputs.ranges, "gpu_speedup": told}, inputs.shares)
 
 
 def with_stage_inputs(inputs: Inputs, parts: tuple[Stage, ...]) -> Inputs:

@@ -19,9 +19,12 @@ from engine.decide import bottleneck
 from engine.decide.numbers import Array
 from engine.decide.priors import likely, parameter, parameters, prior
 from engine.estimate.scaling import parallel_fraction_from_timings
+from engine.estimate.speedups import pooled_for
 from engine.workload.answers import Certainty, Current, Kind, ModelClass, UtilizationBy
+from engine.workload.jobs_terms import JobField
 from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
 
+SPEEDUPS = "data/speedups.csv, published figures of this kind of work"
 ALMOST_ALL = 0.999  # two timings can't tell a smaller serial part than this
 Z90 = float(norm.ppf(0.9))
 
@@ -166,7 +169,7 @@ def resolve(workload: Workload) -> Inputs:
             w.gpu_speedup, w.gpu_speedup_sure, "times one 96-vCPU server", "gpu_speedup"
         )
     else:
-        r["gpu_speedup"] = from_prior(kind, "gpu_speedup")
+        r["gpu_speedup"] = published_speedup(kind) or from_prior(kind, "gpu_speedup")
     io = min(shares["disk_io"] + (0.0 if kind in LLM_TRAINING else shares["network"]), 0.97)
     told = w.answered["bottleneck"]
     r["io_share"] = answered_fraction(
@@ -201,6 +204,15 @@ def resolve(workload: Workload) -> Inputs:
             fraction=name == "spot_capacity_share",
         )  # fmt: skip
     return Inputs(r, shares)
+
+
+def published_speedup(kind: Kind, field: JobField = JobField.auto) -> Range | None:
+    """The speed-up of one H100 over one server as published for this field of work, if it is."""
+    told = pooled_for(kind, field)
+    if told is None:
+        return None
+    unit = prior(kind, "gpu_speedup").unit
+    return Range(told.low, told.likely, told.high, unit, SPEEDUPS, False, "unknown")
 
 
 def stated_fraction(w: Workload) -> float | None:

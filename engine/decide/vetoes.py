@@ -13,7 +13,7 @@ from engine.decide.evaluation import Context, Evaluation, Values
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
-from engine.workload.workload import HOURS_PER_MONTH
+from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
 
 MIN_FP64_TFLOPS = 5.0  # a two-socket server of 2024 reaches 3 to 7 (cpu_servers.csv, half of fp32)
 
@@ -134,6 +134,10 @@ def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
     ]
     if w.rewrite is Rewrite.impossible and blocked:
         reason = f"{blocked[0].lower()} can't be rewritten for GPUs"
+        found.append((_always(x), reason, "your answer", "rewrite"))
+    jobs = ctx.settings.jobs
+    if w.kind in BATCH_JOBS and not jobs.licence_covers_gpus and "gpu" in spec.stage_hardware:
+        reason = "the software's licence does not cover GPUs"
         found.append((_always(x), reason, "your answer", "rewrite"))
     acc = spec.gpu.accelerator if spec.gpu is not None else None
     if w.precision is Precision.fp64 and acc is not None:

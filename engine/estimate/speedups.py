@@ -26,6 +26,8 @@ from pydantic import Field
 from engine.catalogue.models import Provenance, Row
 from engine.catalogue.read import parse, rows
 from engine.errors import DataError
+from engine.workload.answers import Kind
+from engine.workload.jobs_terms import JobField
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 # Physical cores of the reference CPU server (96 vCPU), to which speed-ups refer.
@@ -163,3 +165,25 @@ def pooled(found: Iterable[Speedup]) -> Pooled | None:
 def _measured(found: Iterable[Speedup]) -> list[Speedup]:
     """Without best cases."""
     return [r for r in found if r.bound != "up_to"]
+
+
+# Fields of work that a kind stands for, where none was named.
+FIELDS_OF_KIND: dict[Kind, tuple[JobField, ...]] = {
+    Kind.simulation: (
+        JobField.molecular_dynamics, JobField.quantum_chemistry, JobField.cfd, JobField.weather,
+        JobField.particle_transport, JobField.seismic,
+    ),
+    Kind.rendering: (JobField.rendering, JobField.video),
+    Kind.etl: (JobField.data,),
+    Kind.rl: (JobField.rl,),
+}  # fmt: skip
+
+
+@cache
+def pooled_for(kind: Kind, field: JobField = JobField.auto) -> Pooled | None:
+    """The published range of a field of work, or of those that a kind stands for.
+
+    None where the kind stands for no field, or too few figures say what they were compared with.
+    """
+    fields = (field,) if field is not JobField.auto else FIELDS_OF_KIND.get(kind, ())
+    return pooled(of_groups([f.value for f in fields])) if fields else None

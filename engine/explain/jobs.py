@@ -38,8 +38,16 @@ from engine.estimate.estimate import Estimate
 from engine.estimate.named import named
 from engine.estimate.scaling import gpu_time_relative
 from engine.estimate.small_inference import PARAMETERS
-from engine.estimate.speedups import Pooled, Speedup, of_groups, pooled, speedups
-from engine.workload.answers import Current, Kind, Precision, Rewrite
+from engine.estimate.speedups import (
+    FIELDS_OF_KIND,
+    Pooled,
+    Speedup,
+    of_groups,
+    pooled,
+    pooled_for,
+    speedups,
+)
+from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import BATCH_JOBS, Workload
@@ -48,16 +56,6 @@ Array = NDArray[np.float64]
 DRAWS = 256
 REFERENCE_SERVER = "m7i-24xlarge"
 REFERENCE_VCPU = 96.0
-# Fields of work that a kind stands for, where none was named.
-OF_KIND: dict[Kind, tuple[JobField, ...]] = {
-    Kind.simulation: (
-        JobField.molecular_dynamics, JobField.quantum_chemistry, JobField.cfd, JobField.weather,
-        JobField.particle_transport, JobField.seismic,
-    ),
-    Kind.rendering: (JobField.rendering, JobField.video),
-    Kind.etl: (JobField.data,),
-    Kind.rl: (JobField.rl,),
-}  # fmt: skip
 LINKS = {"PCIe5": "pcie5_gb_per_s", "PCIe6": "pcie5_gb_per_s", "C2C": "coherent_gb_per_s"}
 
 
@@ -132,7 +130,7 @@ def figures_for(workload: Workload, terms: JobsTerms) -> tuple[Speedup, ...]:
     """The published figures of the job's field, all of them where the kind stands for no field."""
     if terms.field is not JobField.auto:
         return of_groups([terms.field.value])
-    fields = OF_KIND.get(workload.kind, ())
+    fields = FIELDS_OF_KIND.get(workload.kind, ())
     return of_groups([f.value for f in fields]) if fields else of_groups(
         {r.group for r in speedups().values()}
     )  # fmt: skip
@@ -143,7 +141,7 @@ def speedup_range(workload: Workload, terms: JobsTerms, usual: Range) -> tuple[R
     if workload.gpu_speedup is not None:
         return usual, "as you measured it"
     named_field = terms.field is not JobField.auto
-    told = pooled(figures_for(workload, terms)) if named_field or workload.kind in OF_KIND else None
+    told = pooled_for(workload.kind, terms.field)
     where = FIELD_LABELS[terms.field].lower() if named_field else "this kind of work"
     if told is None:
         return usual, f"a planning value: too few published figures of {where} say against what"

@@ -17,8 +17,11 @@ from engine.decide.inputs import Range, dirichlet_weights, resolve, sample, stan
 from engine.decide.sensitivity import levers
 from engine.decide.uncertainty import worth_of_knowing
 from engine.estimate import jobs
+from engine.estimate.speedups import pooled_for
 from engine.workload.answers import Bottleneck, Certainty, Kind, Symptom
 from engine.workload.examples import example, examples
+from engine.workload.jobs_terms import JobField, JobsTerms
+from engine.workload.settings import Settings
 from engine.workload.workload import Workload, parse
 
 TODAY = date(2026, 12, 1)
@@ -160,6 +163,26 @@ def test_flips_are_where_brentq_finds_the_scores_equal(name: str) -> None:
         if lead(flip.field, before) * lead(flip.field, flip.at) < 0:
             root = brentq(lambda v, f=flip.field: lead(f, v), before, flip.at)
             assert flip.at == pytest.approx(root, rel=5e-3)
+
+
+def test_a_licence_without_gpus_and_a_field_of_work_reach_the_decision() -> None:
+    workload = parse({"kind": "simulation", "useful_hours_per_month": 400, "current_units": 4})
+    barred = Settings(jobs=JobsTerms(licence_covers_gpus=False))
+    answer = assess(workload, settings=barred, today=TODAY, draws=0)
+    assert answer.best.placement == "cpu"
+    assert any("licence" in v.reason for v in answer.ruled_out)
+    # The published range of the field that is named replaces that of all simulations.
+    usual = setting(workload, None, TODAY).context.inputs.ranges["gpu_speedup"]
+    field = Settings(jobs=JobsTerms(field=JobField.molecular_dynamics))
+    named = setting(workload, None, TODAY, field).context.inputs.ranges["gpu_speedup"]
+    told = pooled_for(Kind.simulation, JobField.molecular_dynamics)
+    assert told is not None
+    assert (named.low, named.likely, named.high) == (told.low, told.likely, told.high)
+    assert named.likely != usual.likely
+    # What was measured by the user stands whatever is published.
+    own = parse({**workload.model_dump(), "gpu_speedup": 7})
+    kept = setting(own, None, TODAY, field).context.inputs.ranges["gpu_speedup"]
+    assert kept.likely == 7
 
 
 def test_every_example_gives_an_answer_with_three_reasons() -> None:
