@@ -287,7 +287,7 @@ def frontier(report: TrainingReport) -> None:
                 "labelExpr": "'$' + format(datum.value, '~s')" if priced
                 else "format(datum.value, '~s')"})  # fmt: skip
     colour = {"field": "gpu", "type": "nominal", "legend": {"title": None, "orient": "bottom",
-              "columns": 2, "labelLimit": 260}}  # fmt: skip
+              "columns": 1, "labelLimit": 260}}  # fmt: skip
     tips = [
         {"field": "text", "title": "Plan"},
         {"field": "x", "title": "Days", "format": ".3~r"},
