@@ -5,6 +5,7 @@ PORT ?= 8501
 WORKERS ?= 2
 PY := .venv/bin/python
 READY := .venv/.ready
+PEERS := .venv/peers
 
 .PHONY: setup run test bench lint types
 
@@ -38,8 +39,15 @@ run: $(READY)
 test: lint types
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile
 
-bench: $(READY)
-	@$(PY) -m benchmarks
+bench: $(READY) $(PEERS)/.ready
+	@PYTHONPATH=$(PEERS) $(PY) -m benchmarks
+
+# The peers that the benchmarks compare with stand beside the environment, not in it. Without a
+# network the benchmarks run without them and say so.
+$(PEERS)/.ready: requirements-bench.lock $(READY)
+	@$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps \
+	  --require-hashes --target $(PEERS) --upgrade -r requirements-bench.lock \
+	  && touch $@ || echo "The peers could not be installed; the benchmarks run without them."
 
 lint: $(READY)
 	@$(PY) -m ruff check .
