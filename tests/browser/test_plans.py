@@ -89,15 +89,15 @@ def test_the_costs_are_taken_away_and_agree(page: Page, new_page: New, settle: S
     figure = page.locator('[data-testid="stMetricValue"]').nth(1).inner_text()
     assert figure.startswith("$")
     with page.expect_download() as table:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_role("button", name="CSV", exact=True).click()
     text = Path(table.value.path()).read_bytes().decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text)))
     with page.expect_download() as book:
-        page.get_by_role("button", name="XLSX").click()
+        page.get_by_role("button", name="XLSX", exact=True).click()
     sheets = load_workbook(io.BytesIO(Path(book.value.path()).read_bytes()))
     assert "Summary" in sheets.sheetnames
     with page.expect_download() as report:
-        page.get_by_role("button", name="PDF").click()
+        page.get_by_role("button", name="PDF", exact=True).click()
     assert Path(report.value.path()).read_bytes().startswith(b"%PDF")
 
     page.get_by_role("button", name="Share").click()
