@@ -3,7 +3,11 @@
 Each row of `data/published_runs.csv` is predicted as a user would: hardware, GPUs, software and
 its age, and what is known of the split; the search chooses the rest. A run that states its split
 is timed as it was run, whether or not the memory model would let it. Experiments count nothing:
-published hours are those of the final run.
+published hours are those of the final run. Hours of a `run` hold its stops; hours of `steps` are a
+time a step that its makers multiplied out, and are compared with a prediction without stops.
+
+A row's confidence is high where hours, tokens, hardware, its count and the shape are published,
+medium where one of these had to be taken, and `assumed` says what; none is fitted.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ from engine.estimate.training_job import Job, PlanResult
 RUNS = Path(__file__).resolve().parents[2] / "data" / "published_runs.csv"
 _RECOMPUTE = {"none": (NONE,), "selective": (SELECTIVE,), "full": (FULL,)}
 _STATED = {"tp": "tp", "pp": "pp", "ep": "ep", "zero_stage": "zero", "micro_batch": "micro_batch"}
+_STEPS, _RUN = "steps", "run"
+_NO_STOPS = Estimate(1.0, 1.0, 1.0, "share", ("published_runs.csv",))
 _LATENT_CACHE = 576  # elements a token and layer of DeepSeek's attention: 512 and 64
 
 
@@ -95,10 +101,19 @@ def _check(row: Mapping[str, str]) -> RunCheck:
     )  # fmt: skip
     found = _as_it_was_run(job, row)
     result = result_of(found, int(np.argmin(found.days)))
+    if row["hours_of"] not in (_STEPS, _RUN):
+        raise ValueError(f"hours of {row['hours_of']!r}")
+    goodput = result.goodput if row["hours_of"] == _RUN else _NO_STOPS
     return RunCheck(
-        row["model"], result.gpu_hours, float(row["gpu_hours"]), result.goodput, result,
-        row["assumed"], row["source"],
+        row["model"], result.gpu_hours if row["hours_of"] == _RUN else _of_steps(result),
+        float(row["gpu_hours"]), goodput, result, row["assumed"], row["source"],
     )  # fmt: skip
+
+
+def _of_steps(result: PlanResult) -> Estimate:
+    """GPU hours of the steps alone, as sure as the time of one."""
+    step = result.step_s
+    return step.scaled(result.ideal_gpu_hours / step.likely, "GPU hours")
 
 
 def _as_it_was_run(job: Job, row: Mapping[str, str]) -> Found:
@@ -124,17 +139,18 @@ def _shape(row: Mapping[str, str]) -> ModelShape:
     active = float(row["active_params_b"] or row["params_b"]) * 1e9
     latent: dict[str, Any] = {}
     head_dim = whole("hidden") // whole("heads")
-    if row["model"].startswith("DeepSeek"):
-        latent = {"attention": "mla", "mla_cache_width": _LATENT_CACHE, "shared_experts": 1,
-                  "dense_layers": 3}  # fmt: skip
+    if row["model"].startswith("DeepSeek-V"):
+        latent = {"attention": "mla", "mla_cache_width": _LATENT_CACHE}
         head_dim = 192
     return ModelShape(
         name=row["model"], total_params=total, active_params=active,
-        embedding_params=2.0 * whole("vocab") * whole("hidden"), layers=whole("layers"),
+        embedding_params=(2.0 - whole("tied")) * whole("vocab") * whole("hidden"),
+        tied_embeddings=bool(whole("tied")), layers=whole("layers"),
         hidden=whole("hidden"), heads=whole("heads"), kv_heads=whole("kv_heads"),
         head_dim=head_dim, ffn=whole("ffn"), vocab=whole("vocab"),
         gated_mlp=row["gated_mlp"] == "1", experts=whole("experts"),
-        experts_per_token=whole("top_k"), expert_ffn=whole("moe_ffn"), **latent,
+        experts_per_token=whole("top_k"), expert_ffn=whole("moe_ffn"),
+        shared_experts=whole("shared_experts"), dense_layers=whole("dense_layers"), **latent,
     )  # fmt: skip
 
 
