@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -9,6 +10,7 @@ import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -583,3 +585,24 @@ def test_the_ask_is_what_the_kit_says() -> None:
     kit = launch_files(plan(), asked)
     assert json.loads(kit["train.json"])["learning_rate"] == 1e-3
     assert "The learning rate is yours" in kit["README.md"]
+
+
+def test_sharded_gradients_are_never_added_up_whole() -> None:
+    # FSDP2 that skips its reduction keeps the whole gradient in 32 bits on every GPU: 262 GiB of a
+    # model of 70 billion parameters, whatever the number of GPUs.
+    tree = ast.parse(launch_files(*CASES["fsdp"])["train.py"])
+    function = next(
+        x for x in tree.body if isinstance(x, ast.FunctionDef) and x.name == "exchange_gradients"
+    )
+    scope: dict[str, Any] = {"DistributedDataParallel": type("Copies", (), {})}
+    exec(compile(ast.Module([function], []), "train.py", "exec"), scope)
+    called: list[tuple[str, bool]] = []
+    sharded = SimpleNamespace(
+        set_requires_all_reduce=lambda now: called.append(("copies", now)),
+        set_requires_gradient_sync=lambda now: called.append(("shards", now)),
+    )
+    scope["exchange_gradients"](sharded, False)
+    assert called == [("copies", False)]
+    whole = scope["DistributedDataParallel"]()
+    scope["exchange_gradients"](whole, False)
+    assert whole.require_backward_grad_sync is False
