@@ -11,6 +11,8 @@ References
 [4] Hu et al. 2021, arXiv 2106.09685: low-rank adapters.
 [5] Gu and Dao 2023, arXiv 2312.00752: a selective state-space layer expands its width twice.
 [6] Dettmers et al. 2022, arXiv 2110.02861: 8-bit moments, embeddings' in 32 bits.
+[7] PEFT, `prepare_model_for_kbit_training`: what is not in 4 bits is cast to 32, so that every
+    layer passes 32 bits on.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ __all__ = [
     "as_items",
     "calibration",
     "fits",
+    "four_bit_bytes",
     "frozen_bytes",
     "host_memory_gib",
     "memory_estimate",
@@ -64,6 +67,7 @@ __all__ = [
 ]
 
 MOMENT_BYTES = {"adam": 8.0, "adam8bit": 2.0, "sgd": 4.0, "muon": 4.0}  # of Adam: two in 32 bits
+PREPARED_BYTES = 4.0  # of a weight beside those in 4 bits [7]
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0}  # as trained
 USABLE = 0.95  # of what the card reports; beyond, an allocation fails sooner or later
 # Elements a token leaves in a state-space layer [5], in hidden sizes: the expanded width and its
@@ -155,6 +159,7 @@ def memory_inputs(shape: ModelShape, plan: TrainingPlan) -> MemoryInputs:
         moment_bytes=_moment_bytes(shape, plan), gradient_bytes=_gradient_bytes(plan),
         eight_bits=float(plan.precision in ("fp8", "fp4")), offload=float(plan.cpu_offload),
         bucket_elements=DEEPSPEED_BUCKET if plan.stack == "deepspeed" else 0.0,
+        stream=2.0 if plan.task == "qlora" else 1.0,
     )  # fmt: skip
 
 
@@ -242,12 +247,19 @@ def adapter_params(shape: ModelShape, rank: int) -> float:
 
 
 def frozen_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
-    """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 16 [2]."""
-    own = WEIGHT_BYTES[plan.precision]
+    """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 32 [2, 7]."""
     if plan.task != "qlora":
-        return own
+        return WEIGHT_BYTES[plan.precision]
+    return four_bit_bytes(shape, PREPARED_BYTES, calibration().quantized_bytes)
+
+
+def four_bit_bytes(shape: ModelShape, tables: float, inside: float) -> float:
+    """Bytes of a weight of a model in 4 bits, on average.
+
+    tables : bytes of a weight of its embeddings and head; inside : of the others, with their scales
+    """
     share = min(shape.embedding_params / max(shape.total_params, 1.0), 1.0)
-    return calibration().quantized_bytes * (1 - share) + own * share
+    return inside * (1 - share) + tables * share
 
 
 def host_memory_gib(shape: ModelShape, plan: TrainingPlan) -> float:

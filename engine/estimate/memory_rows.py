@@ -22,6 +22,7 @@ from engine.estimate.memory import (
     MemoryBreakdown,
     MemoryInputs,
     calibration,
+    four_bit_bytes,
     memory_inputs,
     training_memory,
 )
@@ -33,13 +34,16 @@ NEEDED = ("layers", "hidden", "heads", "params_b", "gpus", "micro_batch")
 MEGATRON = re.compile(r"megatron|\bnemo\b|nemo |simumax|bridge", re.I)
 # Frameworks whose figure is their own count of tensors, not the driver's or the allocator's.
 COUNTED = re.compile(r"simumax|torchtune|litgpt", re.I)
-RESERVED = re.compile(r"torchtitan", re.I)  # the allocator's, without the context
-NESTED_QUANTIZED, QUANTIZED = 0.516, 0.5625  # bytes: scales of 64 weights in 32 bits, or in 8
+RESERVED = re.compile(r"torchtitan|fsdp_qlora", re.I)  # the allocator's, without the context
+FOUR_BITS, QUANTIZED = 0.5, 0.5625  # bytes of a weight in 4 bits; with scales of 64 in 32 bits
 # Code with fused losses: the gradient takes the place of the logits' copy.
 FUSED_LOSS = re.compile(r"llm-?foundry|internevo|tinyllama|liger", re.I)
 FUSED_KERNELS = re.compile(r"internevo|tinyllama|liger|compile", re.I)
+# Trainers of Hugging Face up to 2024: the loss keeps the logits, shifted, a second time.
+SHIFTED = re.compile(r"hf trainer|fsdp_qlora|llama-recipes|llama-factory|openrlhf", re.I)
+PREPARED = re.compile(r"bitsandbytes", re.I)  # with PEFT's preparation of models in 4 bits
 NODE = 8  # GPUs of a server
-LORA_RANK = 8  # of torchtune's and LitGPT's recipes
+LORA_RANK = 8  # of torchtune's and LitGPT's recipes; other rows tell theirs in their notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,7 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
     except InputError as error:
         return TooLittle(str(error))
     memory = training_memory(inputs)
-    value = float((memory.allocated if COUNTED.search(_source(row)) else memory.reserved if
-                   RESERVED.search(_source(row)) else memory.total).ravel()[0])  # fmt: skip
+    value = _as_measured(row, memory)
     if _is(row, "litgpt"):
         value *= GIB / 1e9  # printed in gigabytes
     if not math.isfinite(value) or value <= 0:
@@ -94,6 +97,15 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
     )  # fmt: skip
     told = Estimate(value * low, value, value * high, "GiB", ("calibration_memory.csv",))
     return PeakMemory(told, float(memory.total.ravel()[0]), megatron, memory)
+
+
+def _as_measured(row: Mapping[str, str], memory: MemoryBreakdown) -> float:
+    """GiB in the measure of the row's source."""
+    if COUNTED.search(_source(row)) or "allocated by" in _text(row, "notes"):
+        told = memory.allocated
+    else:
+        told = memory.reserved if RESERVED.search(_source(row)) else memory.total
+    return float(told.ravel()[0])
 
 
 # --- reading a row
@@ -135,13 +147,8 @@ def _tokens_of_sequence(row: Mapping[str, str]) -> int:
 def _inputs(row: Mapping[str, str]) -> MemoryInputs:
     shape, plan = _shape(row), _plan(row)
     inputs = memory_inputs(shape, plan)
-    if (
-        plan.task == "qlora"
-        and "nf4" in _text(row, "precision")
-        and ("dq" not in _text(row, "precision") and _is(row, "litgpt"))
-    ):
-        share = shape.embedding_params / shape.total_params
-        inputs.weight_bytes = QUANTIZED * (1 - share) + 2 * share
+    if plan.task in ("lora", "qlora"):
+        _adapters(row, inputs, shape, plan)
     if not row.get("sequence_parallel"):
         old = plan.stack == "megatron" and plan.tp > 1 and plan.recompute == "full"
         inputs.sequence_parallel = None if old else 1.0
@@ -154,15 +161,49 @@ def _inputs(row: Mapping[str, str]) -> MemoryInputs:
         # torchtitan's products in 8 bits are compiled ones.
         compiled = FUSED_KERNELS.search(told) or (_is(row, "torchtitan") and inputs.eight_bits)
         inputs.eager = float(not compiled)
-        if RESERVED.search(_source(row)):
+        if _is(row, "torchtitan"):
             # Gradients come on a stream of their own; the allocator gives the memory of freed
             # activations to their own stream alone, while there is enough.
             inputs.gradients_stay = 1.0
-        if FUSED_LOSS.search(told):
-            inputs.logit_bytes = calibration().logit_bytes_fused
+        inputs.logit_bytes = _logit_bytes(row, told)
     again = _text(row, "activation_recompute")
     inputs.lean = float("norm" in again and "act" in again and "full" not in again)
     return inputs
+
+
+def _adapters(
+    row: Mapping[str, str], inputs: MemoryInputs, shape: ModelShape, plan: TrainingPlan
+) -> None:
+    """What the row's code keeps of the frozen model and its adapters."""
+    notes, precision = _text(row, "notes"), _text(row, "precision")
+    if "-true" in precision:
+        inputs.adapter_bytes = 8.0  # weight, gradient and moments in 16 bits
+    if "weights in 32 bits" in notes:
+        inputs.weight_bytes = 4.0
+    if "host's memory" in notes:
+        inputs.offload = 2.0
+    if plan.task != "qlora" or PREPARED.search(_source(row)):
+        return
+    plain = "nf4" in precision and "dq" not in precision
+    plain = plain and (_is(row, "litgpt") or _is(row, "fsdp_qlora"))
+    scaled = QUANTIZED if plain else calibration().quantized_bytes
+    inputs.stream, inputs.weight_bytes = 1.0, four_bit_bytes(shape, 2.0, scaled)
+    if plan.zero_stage == 3 and SHIFTED.search(_source(row)):
+        # bitsandbytes' scales are no parameters: nothing shares them.
+        inputs.weight_bytes = four_bit_bytes(shape, 2.0, FOUR_BITS)
+        inputs.whole_bytes = four_bit_bytes(shape, 0.0, scaled - FOUR_BITS)
+
+
+def _logit_bytes(row: Mapping[str, str], told: str) -> float | None:
+    """Bytes of a logit at the loss where the row's code tells; else what the memory model takes."""
+    c = calibration()
+    if FUSED_LOSS.search(told) or "compile of the loss" in told:
+        return c.logit_bytes_fused
+    if SHIFTED.search(_source(row)):
+        return c.logit_bytes_shifted
+    # torchtitan compiles layer by layer; until 2025 not the loss.
+    whole = _is(row, "torchtitan") and int(_number(row, "tp") or 1) == 1
+    return c.logit_bytes_eager if whole else None
 
 
 def _before_sequence_parallelism(row: Mapping[str, str]) -> bool:
@@ -249,11 +290,16 @@ def _plan(row: Mapping[str, str]) -> TrainingPlan:
         micro_batch=int(_number(row, "micro_batch")),
         global_batch_seqs=int(_number(row, "global_batch_seqs")),
         seq_len=_tokens_of_sequence(row), precision=_precision(row), recompute=_recompute(row),
-        task=_task(row), optimizer=_optimizer(row), stack=stack, lora_rank=LORA_RANK,
+        task=_task(row), optimizer=_optimizer(row), stack=stack, lora_rank=_rank(row),
         flash_attention=not _before_sequence_parallelism(row),
         # These keep all of it in 16 bits.
         master_weights=not (_is(row, "torchtune") or "-true" in _text(row, "precision")),
     )  # fmt: skip
+
+
+def _rank(row: Mapping[str, str]) -> int:
+    told = re.search(r"rank (\d+)", _text(row, "notes"))
+    return int(told.group(1)) if told else LORA_RANK
 
 
 def _stack(row: Mapping[str, str]) -> Stack:

@@ -17,6 +17,8 @@ References
 [5] DeepSeek-AI 2024, arXiv 2412.19437, table 2: DualPipe holds two copies and p + 1 micro-batches.
 [6] DeepSpeed configuration: gradients are reduced in a contiguous bucket of 5e8 elements; with
     ZeRO-3 at most 1e9 parameters are gathered at a time (`stage3_max_live_parameters`).
+[7] PyTorch's pipelines over FSDP2 (torchtitan, parallelize.py; torch.distributed.pipelining): a
+    stage keeps its weights gathered, and its gradients whole in 32 bits, through a step.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class Calibration:
     logit_bytes_parallel: float
     logit_bytes_fused: float
     logit_bytes_chunked: float
+    logit_bytes_shifted: float
     transient_share: float
     matrix_work_bytes: float
     head_work_bytes: float
@@ -105,6 +108,9 @@ class MemoryInputs:
     eight_bits : 1 where products are computed in 8 bits (or 4)
     schedule : order of the pipeline's work: 0 1F1B (interleaved where vp > 1), 1 GPipe, 2 DualPipe
     bucket_elements : of communication buckets beside the gradients
+    adapter_bytes : of a parameter of an adapter, with its gradient and moments
+    whole_bytes : of a frozen weight that every GPU keeps where weights are shared (its scales)
+    stream : width of activations over 16 bits; 2 where a frozen model passes 32 on
     """
 
     params: Number
@@ -154,6 +160,9 @@ class MemoryInputs:
     eight_bits: Number = 0.0
     schedule: Number = ONE_F_ONE_B
     bucket_elements: Number = 0.0
+    adapter_bytes: Number = ADAPTER_BYTES
+    whole_bytes: Number = 0.0
+    stream: Number = 1.0
 
 
 @dataclass(slots=True)
@@ -273,7 +282,7 @@ def _states(m: MemoryInputs, place: str) -> tuple[Array, Array, Array]:
         # Parameters that a rank keeps of a state, sharded where it applies.
         return np.asarray(np.where(applies, sharded, everything))
 
-    trained = m.adapter_share * everything
+    trained = m.adapter_share * spread(full) * np.asarray(m.adapter_bytes)
     # FSDP keeps its only copy in 32 bits; the others beside the copy that is computed with.
     own = m.trained_bytes + np.where(full, np.minimum(m.master_bytes, 2.0), 0.0)
     copies = (np.asarray(m.eight_bits) > 0) & (np.asarray(m.megatron) > 0) & ~full
@@ -281,12 +290,18 @@ def _states(m: MemoryInputs, place: str) -> tuple[Array, Array, Array]:
     weights = np.where(lora, m.weight_bytes, own) * spread(full)
     usual = np.where((np.asarray(m.megatron) > 0) | full, 4.0, 2.0)
     each = usual if m.gradient_bytes is None else m.gradient_bytes
-    gradients = np.where(lora, trained * 4, each * spread(np.asarray(m.zero) >= 2))
+    shared = (np.asarray(m.zero) >= 2) & ~_piped(m)
+    gradients = np.where(lora, trained / 4, each * spread(shared))
     states = m.moment_bytes + np.where(full, np.maximum(m.master_bytes - 4.0, 0), m.master_bytes)
-    optimizer = np.where(lora, trained * (ADAPTER_BYTES - 4),
-                         states * spread(np.asarray(m.zero) >= 1))  # fmt: skip
+    optimizer = np.where(lora, trained * 3 / 4, states * spread(np.asarray(m.zero) >= 1))
     here = np.where(np.asarray(m.offload) >= 2, 0.0, 1.0)
-    return weights * here, gradients * here, optimizer * np.where(np.asarray(m.offload) > 0, 0, 1)
+    kept = weights * here + np.where(lora, m.whole_bytes, 0.0) * everything
+    return kept, gradients * here, optimizer * np.where(np.asarray(m.offload) > 0, 0, 1)
+
+
+def _piped(m: MemoryInputs) -> NDArray[np.bool_]:
+    """Whether weights are shared by FSDP below pipeline stages [7]."""
+    return (np.asarray(m.zero) >= 3) & (np.asarray(m.pp) > 1)
 
 
 def _tables(m: MemoryInputs, place: str) -> tuple[Array, Array]:
@@ -388,7 +403,8 @@ def _layer(m: MemoryInputs) -> Array:
     packed = (np.asarray(m.lora) > 0) & (np.asarray(m.weight_bytes) < 1)
     norms = norms + np.where(packed, calibration().quantized_input_bytes, 0.0)
     outside = norms * m.hidden + 2 * m.routed_width
-    return _tokens(m) * ((4 * m.q_width + 4 * keys + mlp + core) / m.tp + outside / _split(m))
+    inside = (4 * m.q_width + 4 * keys + mlp + core) / m.tp
+    return np.asarray(_tokens(m) * m.stream * (inside + outside / _split(m)))
 
 
 def _kept(m: MemoryInputs) -> Array:
@@ -396,7 +412,7 @@ def _kept(m: MemoryInputs) -> Array:
     # Where it is not stated whether the kept inputs are split, the mean of both.
     split = np.sqrt(m.tp) if m.sequence_parallel is None else _split(m)
     again = np.asarray(m.recompute)
-    inputs = 2 * _tokens(m) * m.hidden / split
+    inputs = 2 * _tokens(m) * m.stream * m.hidden / split
     # Op by op outside Megatron: every other product and the attention's output.
     every_other = 2 * m.q_width + m.kv_width + m.mlp_width / m.matrices
     products = 2 * _tokens(m) * (every_other / m.tp + m.hidden / _split(m)) + inputs
@@ -422,7 +438,7 @@ def _activations(m: MemoryInputs, place: str) -> tuple[Array, Array, Array]:
     kept = one * np.where(np.asarray(m.kept_on_host) > 0, 0.0, 1.0)
     megatron, again = np.asarray(m.megatron) > 0, np.asarray(m.recompute)
     # Gradients of the MLP's and the residual's activations while a layer is worked on.
-    passing = _tokens(m) * (2 * m.mlp_width / m.tp + 8 * m.hidden / _split(m))
+    passing = _tokens(m) * m.stream * (2 * m.mlp_width / m.tp + 8 * m.hidden / _split(m))
     passing = passing * np.where(megatron, calibration().transient_share, 1.0)
     whole = (again >= 2) | ((again == 1) & ~megatron) | (np.asarray(m.kept_on_host) > 0)
     whole = whole | (np.asarray(m.kept_share) < 1)
@@ -458,11 +474,13 @@ def _gathered(m: MemoryInputs, place: str, when: str) -> Array:
     most = np.maximum(LIVE_PARAMETERS, m.matrix / m.tp)
     one_by_one = np.asarray(m.bucket_elements) > 0
     layers = each * np.where(one_by_one, np.minimum(2 * layer, most), 2 * layer)
+    stage = 2.0 * sum(_parameters(m, place), np.zeros(()))
     if when == LOSS:
-        return np.asarray(np.where(full, layers + 2.0 * tables / m.tp, 0.0))
+        gathered = np.where(_piped(m), stage, layers + 2.0 * tables / m.tp)
+        return np.asarray(np.where(full, gathered, 0.0))
     reduced = 4.0 if m.gradient_bytes is None else np.asarray(m.gradient_bytes)
     fresh = np.where(one_by_one, 2.0 * m.matrix / m.tp, (2.0 + reduced) * layer)
-    size = layers + np.where(lora, 0.0, fresh)
+    size = np.where(_piped(m), stage, layers) + np.where(lora, 0.0, fresh)
     # Weights of 4 bits are unpacked a matrix at a time; gate and up projection are two.
     one = m.matrix / np.maximum(np.asarray(m.matrices) - 1.0, 1.0)
     unpacked = np.where(lora & (np.asarray(m.weight_bytes) < 1), 2.0 * one / m.tp, 0.0)
