@@ -68,6 +68,9 @@ KNOBS: dict[str, Knob] = {
     "core_other": Knob(0.45, 0.3, "share of peak", "fused attention core: other"),
     "score_bytes": Knob(12, 0.4, "bytes/score", "traffic of unfused attention, one pass"),
     "head_eff": Knob(0.6, 0.2, "share of peak", "language-model head"),
+    "head_eff_whole_legacy": Knob(
+        0.5, 0.3, "share of peak", "language-model head not split by tensor parallelism: legacy"
+    ),
     "logit_bytes": Knob(24, 0.4, "bytes/logit", "traffic of logits and loss"),
     "head_share": Knob(0.8, 0.3, "share", "of the head that the last stage adds"),
     "launch_moe_ms": Knob(0.4, 0.7, "ms/layer", "launches that experts add, forward"),
@@ -84,7 +87,8 @@ KNOBS: dict[str, Knob] = {
     "tp_exposed_native": Knob(0.9, 0.3, "share", "of tensor-parallel traffic not hidden: native"),
     "tp_exposed_legacy": Knob(1, 0.25, "share", "of tensor-parallel traffic not hidden: legacy"),
     "tp_exposed_jax": Knob(0.7, 0.3, "share", "of tensor-parallel traffic not hidden: jax"),
-    "tp_latency_us": Knob(13, 0.5, "us", "of an all-reduce for each doubling of ranks"),
+    "tp_latency_us": Knob(20, 0.5, "us", "of an all-reduce on the GPUs, however small"),
+    "tp_launch_us": Knob(13, 0.5, "us", "of launching an all-reduce, by doubling of ranks"),
     "cp_exposed": Knob(0.3, 0.7, "share", "of context-parallel traffic not hidden"),
     "ep_exposed": Knob(0.6, 0.5, "share", "of expert traffic not hidden"),
     "pp_exposed": Knob(0.3, 0.7, "share", "of pipeline transfers not hidden"),
@@ -108,6 +112,7 @@ KNOBS: dict[str, Knob] = {
     ),
     "optimizer_bytes": Knob(32, 0.3, "bytes/parameter", "of the update"),
     "iteration_ms": Knob(7, 0.5, "ms", "launch and logging of an iteration"),
+    "iteration_ms_legacy": Knob(7, 0.5, "ms", "launch and logging of an iteration: legacy"),
     "straggler": Knob(0.008, 0.7, "share", "spread of nodes: standard deviation"),
     "lora_extra": Knob(0.15, 0.5, "passes", "adapters and what backward needs beside them"),
     # LitGPT's own table, Llama 2 7B and 13B on an A100: 4 bits add 79 and 191 ms an iteration.

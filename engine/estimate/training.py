@@ -45,6 +45,8 @@ TUNED, PLAIN, NATIVE, LEGACY, JAX = range(5)
 NODE = 8.0
 REFERENCE_YEAR = 2026.0
 MATURE_YEARS = 1.5
+# Kernels are launched ahead of the GPU: the slower of the two sets the time, almost sharply.
+LAUNCH_NORM = 12.0
 
 
 @dataclass(slots=True)
@@ -110,7 +112,7 @@ class StepTime:
     recompute: Array
     attention: Array
     head: Array
-    launch: Array  # waiting for kernels to be launched
+    launch: Array  # waiting for kernels and collectives to be launched
     tensor_parallel: Array
     context_parallel: Array
     expert_parallel: Array
@@ -132,10 +134,11 @@ def step_time(r: StepInputs, p: Parameters) -> StepTime:
     again = forward * r.recompute * level
     compute = compute + _unpacking(r, p)
     attention = _attention(r, p, tokens) * level
-    floor = _launch_floor(r, p) * (passes + r.recompute) / 3.0
-    launch = overlapped(compute + again + attention, floor, 4.0) - (compute + again + attention)
     window = compute + again + attention
     tensor = _tensor_parallel(r, p, tokens, window)
+    # The processor launches collectives among the kernels: while it is behind, both have passed.
+    floor = _launch_floor(r, p) * (passes + r.recompute) / 3.0 + _tensor_launches(r, p)
+    launch = overlapped(window + tensor, floor, LAUNCH_NORM) - (window + tensor)
     context = _context_parallel(r, p, tokens, window)
     expert = _expert_parallel(r, p, tokens, window)
     layer = compute + again + attention + launch + tensor + context + expert
@@ -150,7 +153,8 @@ def step_time(r: StepInputs, p: Parameters) -> StepTime:
     bubble = (layer * per_stage + exposed) * (r.pp - 1) / r.vp
     # Gradients of the last micro-batch travel while its backward pass still runs.
     data = exposed * m + _gradient_exchange(r, p, micro)
-    optimizer = _optimizer(r, p) + p["iteration_ms"] / 1e3
+    iteration = np.where(r.stack == LEGACY, p["iteration_ms_legacy"], p["iteration_ms"])
+    optimizer = _optimizer(r, p) + iteration / 1e3
     busy = micro * m + bubble + data + optimizer
     late = busy * p["straggler"] * slowest_of(r.gpus / NODE)
     n = per_stage * m
@@ -283,7 +287,9 @@ def _attention(r: StepInputs, p: Parameters, tokens: Array) -> Array:
 
 def _head(r: StepInputs, p: Parameters, tokens: Array) -> Array:
     """Seconds of the language-model head for one micro-batch, all passes, in 16 bits."""
-    rate = p["head_eff"] * r.peak16
+    # Code before 2023 is slow at a vocabulary that is not split over a tensor group (vTrain).
+    whole = (r.stack == LEGACY) & (r.tp == 1)
+    rate = np.where(whole, p["head_eff_whole_legacy"], p["head_eff"]) * r.peak16
     logits = p["logit_bytes"] * tokens * r.vocab / r.tp / r.hbm
     return np.asarray(6.0 * tokens * r.hidden * r.vocab / r.tp / rate + logits)
 
@@ -312,18 +318,29 @@ def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array)
 
     A reduce-scatter and an all-gather in sequence parallelism move the same.
     """
-    calls = 4.0 + 2.0 * np.minimum(r.recompute, 1.0)
+    calls = _tensor_calls(r)
     # Vendors' recipes gather in the width of the products and reduce in 16 bits.
     element = np.where(r.stack == TUNED, 1.0 + np.minimum(np.maximum(r.width, 1.0) / 2.0, 1.0), 2.0)
     size = tokens * r.hidden * element
     seconds = 2.0 * gather_seconds(
         size, r.tp, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
     )
-    latency = p["tp_latency_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
+    latency = p["tp_latency_us"] * 1e-6
     exposed = _by_stack(p, "tp_exposed", r.stack)
     exposed = np.where(r.tp > r.domain, 1.0, exposed)
     late = _not_hidden(calls * seconds, exposed, window) + calls * latency
     return np.asarray(np.where(r.tp > 1, late, 0.0))
+
+
+def _tensor_calls(r: StepInputs) -> Array:
+    """All-reduces of a layer and micro-batch; recomputation repeats those of the forward pass."""
+    return np.asarray(4.0 + 2.0 * np.minimum(r.recompute, 1.0))
+
+
+def _tensor_launches(r: StepInputs, p: Parameters) -> Array:
+    """Seconds that processors take for a layer's all-reduces: each rank waits for the last."""
+    one = p["tp_launch_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
+    return np.asarray(_tensor_calls(r) * one)
 
 
 def _context_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:

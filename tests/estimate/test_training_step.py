@@ -154,3 +154,46 @@ def test_a_calibration_that_is_no_number_is_refused(tmp_path) -> None:
     with pytest.raises(DataError) as refused:
         shipped_calibration(file)
     assert refused.value.line == 2
+
+
+def test_while_the_processor_is_behind_transfers_cost_nothing_more() -> None:
+    # A small model split eight ways: launches set the time, and faster links change nothing.
+    _, told, inputs = times(B8, on(A100, "ib-hdr200"), 8, 8, seq=512)
+    known = dict(shipped_calibration().parameters)
+    split = np.broadcast_to(inputs.tp, told.total.shape) == 8
+    for name in ("tuned", "plain", "native"):
+        known[f"launch_ms_{name}"] = 50.0
+    slow = step_time(inputs, known)
+    faster = step_time(replace(inputs, fast=inputs.fast * 4), known)
+    layers = [
+        np.broadcast_to(t.compute + t.attention + t.recompute + t.launch + t.tensor_parallel,
+                        told.total.shape)[split]
+        for t in (slow, faster)
+    ]  # fmt: skip
+    np.testing.assert_allclose(*layers, rtol=1e-6)
+    # Twice the launches take twice the time: 3 passes of 50 or of 100 ms a layer.
+    for name in ("tuned", "plain", "native"):
+        known[f"launch_ms_{name}"] = 100.0
+    twice = step_time(inputs, known)
+    ratio = (twice.launch + twice.compute) / (slow.launch + slow.compute)
+    np.testing.assert_allclose(np.broadcast_to(ratio, told.total.shape)[split], 2.0, rtol=0.02)
+
+
+def test_more_ranks_take_longer_to_launch_together() -> None:
+    # Six or four all-reduces a layer, each waits for the last rank: log2 of the ranks.
+    _, told, inputs = times(B8, on(A100, "ib-hdr200"), 8, 8, seq=512)
+    known = dict(shipped_calibration().parameters)
+    free = known | {"tp_launch_us": 0.0, "tp_latency_us": 0.0}
+    for known_too in (known, free):
+        for name in ("tuned", "plain", "native"):
+            known_too[f"launch_ms_{name}"] = 50.0
+    more = step_time(inputs, known).total - step_time(inputs, free).total
+    tp = np.broadcast_to(inputs.tp, told.total.shape)
+    assert np.abs(more[tp == 1]).max() < 1e-12
+    # Without a pipeline: calls x the fitted launch x log2(tp), each layer and micro-batch.
+    calls = 4 + 2 * np.minimum(np.broadcast_to(inputs.recompute, tp.shape), 1)
+    each = calls * known["tp_launch_us"] * 1e-6 * np.log2(tp)
+    expected = each * B8.layers * np.broadcast_to(inputs.micro_batches, tp.shape)
+    rows = (tp > 1) & (np.broadcast_to(inputs.pp, tp.shape) == 1)
+    rows &= np.broadcast_to(inputs.full_shard, tp.shape) == 0
+    np.testing.assert_allclose(more[rows], expected[rows], rtol=1e-3)
