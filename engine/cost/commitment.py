@@ -102,7 +102,9 @@ def hourly(machines: Sequence[float] | Array) -> Demand:
     return _demand(distinct, counts, "hourly log")
 
 
-def levels(machines: Sequence[float], shares: Sequence[float], source: str = "levels") -> Demand:
+def levels(
+    machines: Sequence[float] | Array, shares: Sequence[float] | Array, source: str = "levels"
+) -> Demand:
     """Levels of demand with the weight of the hours in which each is needed; equal levels join."""
     level, weight = np.asarray(machines, float), np.asarray(shares, float)
     if level.size == 0 or level.size != weight.size:

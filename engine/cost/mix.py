@@ -67,7 +67,7 @@ def mixed_cost(
     running = full / machine_hours - idle
     rented = monthly_cost(burst, burst_acquisition, 1, HOURS_PER_MONTH, months)
     price = _mean_total(rented) / (months * HOURS_PER_MONTH)
-    mix = _best(demand, idle, running, price)
+    mix = best_on(demand, idle, running, price)
 
     def table(committed: int) -> CashFlow:
         lines = _base_lines(base, base_acquisition, committed, demand, peak, months)
@@ -85,7 +85,11 @@ def mixed_cost(
     return MixedPlan(mix, table(mix.base), table(peak), table(0), idle, idle + running, price)
 
 
-def _best(demand: Demand, idle: float, running: float, price: float) -> Mix:
+def best_on(demand: Demand, idle: float, running: float, price: float) -> Mix:
+    """The best number of machines to commit; US dollars an hour of one machine.
+
+    idle, running : c0 and v of a committed machine; price : d of a rented one
+    """
     if price <= running:  # a committed machine costs more to run than a rented one costs in all
         mix = best_mix(demand, price, price)
         return replace(mix, break_even_share=np.inf)

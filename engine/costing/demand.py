@@ -13,6 +13,14 @@ from engine.workload.answers import Kind
 from engine.workload.cost_terms import CostTerms, DemandBy
 from engine.workload.workload import Workload
 
+SOURCES = {
+    DemandBy.plan: "the plan",
+    DemandBy.constant: "your constant number",
+    DemandBy.schedule: "your schedule",
+    DemandBy.monthly: "your list of months",
+    DemandBy.log: "your log",
+}
+
 
 def stated(terms: CostTerms) -> Demand | None:
     """The demand that the user stated; None where it follows from the plan.
@@ -70,6 +78,43 @@ def of_service(machines: float, workload: Workload) -> Demand:
         return commitment.constant(machines)
     share = min(stated / HOURS_PER_MONTH, 1.0)
     return commitment.levels((0.0, machines), (1 - share, share))
+
+
+def all_or_nothing(demand: Demand) -> bool:
+    """Whether the same machines work in every hour in which any does."""
+    return bool(np.all(demand.levels[demand.levels > 0] == demand.peak))
+
+
+def used_for(demand: Demand, share: float) -> Demand | None:
+    """The demand grown or shrunk until its whole machines work in a share of the hours on average.
+
+    Every hour grows by the same factor k, and none needs more than the M machines of the peak: k
+    solves E[min(M, k·D)] = share × M. The left side is piecewise linear in k with its corners where
+    a level reaches M, so the solution is exact. A demand that is all on or all off has no such
+    factor: its busy hours become more or fewer.
+
+    share : above 0, up to 1
+
+    Returns
+    -------
+    None when hours without any demand keep the mean below that share
+    """
+    peak = float(np.ceil(demand.peak))
+    busy = demand.levels > 0
+    if peak <= 0:
+        return None
+    if all_or_nothing(demand):
+        return commitment.levels((0.0, peak), (1 - share, share), demand.source)
+    order = np.argsort(-demand.levels[busy])
+    level, weight = demand.levels[busy][order], demand.shares[busy][order]
+    clipped = np.cumsum(weight)
+    below = level @ weight - np.cumsum(level * weight)
+    corners = np.concatenate([[0.0], peak / level])
+    means = np.concatenate([[0.0], clipped + below / level])
+    if share > means[-1] + 1e-12:
+        return None
+    factor = float(np.interp(share, means, corners))
+    return commitment.levels(np.minimum(demand.levels * factor, peak), demand.shares, demand.source)
 
 
 def duration_curve(demand: Demand) -> tuple[Array, Array]:

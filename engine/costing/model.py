@@ -5,6 +5,7 @@ Money is in US dollars; shares are fractions; hours are hours of a month unless 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from engine.assessment import PriceRef
@@ -100,11 +101,16 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """USD of a useful machine-hour over the share of the hours used."""
+    """USD of a useful machine-hour over the share of the hours used; infinity where it can't be."""
 
     label: str
     shares: tuple[float, ...]
     usd: tuple[float, ...]
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """The highest share that is reached, and USD there."""
+        return max((s, usd) for s, usd in zip(self.shares, self.usd, strict=True) if usd < math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,13 +31,6 @@ from engine.workload.cost_terms import DemandBy
 
 DRAWS = 4096
 CENT = 0.01
-SOURCES = {
-    DemandBy.plan: "the plan",
-    DemandBy.constant: "your constant number",
-    DemandBy.schedule: "your schedule",
-    DemandBy.monthly: "your list of months",
-    DemandBy.log: "your log",
-}
 
 
 def cost_report(
@@ -62,7 +55,7 @@ def cost_report(
     case = case_of(answer, catalogue, hardware or ("" if gone else asked), draws)
     demand, problem = _demand(case)
     ways = pure_ways(case)
-    when = wins(case, ways)
+    when = wins(case, ways, demand)
     mixed = [] if demand is None else mixes(case, demand, {w.id: w for w in ways})
     if case.terms.demand_by is DemandBy.plan:
         # Another demand than the plan's is other work: its costs stand apart.
@@ -201,7 +194,7 @@ def _view(
     case: Case, demand: Demand | None, mixed: list[Way], when: Wins, problem: str
 ) -> DemandView:
     variation = demands.month_to_month(case.terms, float(case.point["monthly_variation"][0]))
-    source, stable = SOURCES[case.terms.demand_by], _stable(case, when)
+    source, stable = demands.SOURCES[case.terms.demand_by], _stable(case, when)
     unit = _lead(case).unit
     machine = f"{unit.per_machine} × {unit.name}" if unit.hardware == "gpu" else unit.name
     if demand is None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
 from engine.cost.migration import MigrationResult
+from engine.costing.demand import SOURCES, all_or_nothing
 from engine.costing.model import CostReport, Way
+from engine.costing.wins import BEST_MIX
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
+from engine.workload.cost_terms import DemandBy
 
 SECTION_TITLES: dict[Section, str] = {
     "rent": "Rent",
@@ -171,6 +174,30 @@ def per_unit(way: Way, currency: Currency) -> list[tuple[str, str, str]]:
         (label, _maybe(e, currency), currency.interval(e) if e is not None else "nothing is done")
         for label, e in named
     ]
+
+
+def curves_told(report: CostReport) -> list[str]:
+    """What the curves of a useful hour are of, the articles' marks in it, and what the mix is."""
+    marks = {m.id: f"{m.value:.0%}" for m in report.wins.marks if m.unit == "share of hours"}
+    found = [
+        f"One GPU or server of {report.demand.machine}, over {report.months} months. Dots: "
+        "break-evens. Dashed lines upright: the articles rent below "
+        f"{marks['mark_share_rent']} of the hours, own from {marks['mark_share_on_premises']}, "
+        f"build from {marks['mark_share_build']}."
+    ]
+    if any(c.label == BEST_MIX for c in report.wins.curves):
+        found.append(
+            "Pale band: the cheapest allowed mix of a committed base and a rented burst. "
+            + (
+                "The plan's machines all work or all rest, so its mix is always one of its two "
+                "parts; state your own demand to see where both pay."
+                if report.demand.source == SOURCES[DemandBy.plan]
+                else "Your demand is all on or all off, so its mix is always one of its two parts."
+                if all_or_nothing(report.demand.demand)
+                else "Its demand has the pattern that you state, grown or shrunk to each use."
+            )
+        )
+    return found
 
 
 def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,30 +12,42 @@ from engine.cost import break_even, compare
 from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import LONGEST_HORIZON_MONTHS, Array
+from engine.cost.commitment import Demand
 from engine.cost.compare import WayToPay
+from engine.cost.mix import best_on
 from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
 from engine.cost.parameters import Pick, likely
 from engine.cost.rent import Rental
 from engine.costing.case import Case
-from engine.costing.demand import of_service
+from engine.costing.demand import of_service, used_for
 from engine.costing.model import Curve, Way, Wins
-from engine.costing.ways import blocks_per_month, spot_terms_of
+from engine.costing.ways import BURSTS, MIX_BASES, blocks_per_month, spot_terms_of
 from engine.decide.candidates import Price
 from engine.decide.evaluation import Pool
+from engine.workload.cost_terms import DemandBy, Site
 
+OWNING = "owning"
+OWNING_IN = {Site.colocation: "owning, colocation", Site.own_room: "owning, own room"}
+BEST_MIX = "best mix"
 SHARES = np.concatenate([[0.02, 0.035], np.linspace(0.05, 1.0, 39)])
 
 
-def wins(case: Case, ways: list[Way]) -> Wins:
-    """Break-evens and curves of the lead hardware, for the fleet that the plan pays for."""
+def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
+    """Break-evens and curves of the lead hardware, for the fleet that the plan pays for.
+
+    ways : the pure ways, both places of a purchase among them
+    demand : what a mix has to meet; None where what was stated can't be used
+    """
     spec = case.specs.get("on_demand") or next(iter(case.specs.values()))
     pool = case.lead(case.at_point(spec))
     share = paid_share(case, pool)
     fleet = Fleet(case, pool)
     payable = fleet.payables()
     rent, owned = payable.get("on_demand"), payable.get("buy")
-    committed = [w for k, w in payable.items() if k not in ("on_demand", "spot")]
+    other = _elsewhere(case)
+    drawn = [*payable.values(), *([] if other is None else [other])]
+    committed = [w for w in drawn if w.acquisition not in BURSTS]
     utilization = (
         [(w.label, compare.utilization_where(w, rent, 1, case.months)) for w in committed]
         if rent is not None
@@ -47,7 +60,11 @@ def wins(case: Case, ways: list[Way]) -> Wins:
         rent=None
         if owned is None
         else _per_unit(compare.rent_where(owned, 1, share, case.months), fleet.units),
-        curves=(*_curves(payable, fleet.units, case.months), *_blocks(case, ways, fleet)),
+        curves=(
+            *_curves(drawn, fleet.units, case.months),
+            *_blocks(case, ways, fleet),
+            *_best_mix(case, ways, payable, demand, fleet.units),
+        ),
         used_share=share,
         marks=compare.marks(),
         by_runs=_by_runs(ways, pool),
@@ -92,7 +109,7 @@ class Fleet:
                 ends = [self.rental(price, usd) for usd in (price.low, price.likely, price.high)]
             else:
                 ends = [self.ownership(self.case.months, p) for p in (cheap, likely, dear)]
-            label = "owning" if terms == "buy" else ACQUISITION_LABELS[terms]
+            label = OWNING if terms == "buy" else ACQUISITION_LABELS[terms]
             found[terms] = WayToPay(label, ends[1], terms, ends[0], ends[2])
         return found
 
@@ -124,13 +141,63 @@ class Fleet:
         return compare.months_where(self.ownership, rent, 1, share, LONGEST_HORIZON_MONTHS)
 
 
-def _curves(payable: dict[str, WayToPay], units: float, months: int) -> tuple[Curve, ...]:
+def _elsewhere(case: Case) -> WayToPay | None:
+    """The purchase for the place that was not chosen; None where it can't be had."""
+    site = next(s for s in Site if s is not case.terms.site)
+    found = case.standing_in(site)
+    if found is None:
+        return None
+    ctx, spec = found
+    way = Fleet(case, case.lead(case.at_point(spec, ctx))).payables().get("buy")
+    return None if way is None else replace(way, label=OWNING_IN[site])
+
+
+def _curves(drawn: list[WayToPay], units: float, months: int) -> tuple[Curve, ...]:
     """USD of a useful hour of one GPU or server, by the share of the hours used."""
-    usd: dict[str, Array] = compare.curves(list(payable.values()), 1, SHARES, months)
+    usd: dict[str, Array] = compare.curves(drawn, 1, SHARES, months)
     return tuple(
         Curve(label, tuple(SHARES.tolist()), tuple((values / units).tolist()))
         for label, values in usd.items()
     )
+
+
+def _best_mix(
+    case: Case,
+    ways: list[Way],
+    payable: dict[str, WayToPay],
+    demand: Demand | None,
+    units: float,
+) -> tuple[Curve, ...]:
+    """The curve of the cheapest mix of those that are allowed, on a demand of the same pattern.
+
+    The plan's own work is all on or all off, so that its mix is the cheaper of the two pure forms.
+    Infinity where the hours without any demand keep the use below the share.
+    """
+    barred = {w.id.removesuffix(f"_{case.terms.site.value}") for w in ways if not w.allowed}
+    held = {k: w for k, w in payable.items() if k not in barred}
+    bases = [_hourly(held[k], units, case.months) for k in MIX_BASES if k in held]
+    bursts = [sum(_hourly(held[k], units, case.months)) for k in BURSTS if k in held]
+    if demand is None or not bases or not bursts:
+        return ()
+    pattern = demand
+    if case.terms.demand_by is DemandBy.plan:
+        pattern = replace(demand, levels=np.where(demand.levels > 0, demand.peak, 0.0))
+    usd = [math.inf] * len(SHARES)
+    for i, share in enumerate(SHARES.tolist()):
+        asked = used_for(pattern, share)
+        if asked is not None:
+            hour = min(best_on(asked, *base, min(bursts)).usd_per_hour for base in bases)
+            usd[i] = hour / asked.mean
+    reached = min(usd) < math.inf
+    return (Curve(BEST_MIX, tuple(SHARES.tolist()), tuple(usd)),) if reached else ()
+
+
+def _hourly(way: WayToPay, units: float, months: int) -> tuple[float, float]:
+    """USD an hour of one GPU or server when idle, and what it costs more when it is used."""
+    idle, full = (compare.table(way, 1, share, months) for share in (0.0, 1.0))
+    hours = units * float(np.mean(full.useful_hours))
+    usd = float(np.mean(idle.total)) / hours
+    return usd, float(np.mean(full.total)) / hours - usd
 
 
 def _blocks(case: Case, ways: list[Way], fleet: Fleet) -> tuple[Curve, ...]:
@@ -158,15 +225,21 @@ def _by_runs(
     found = []
     for way in ways:
         h = way.headline
-        apart = way.mix or way.id in ("capacity_block", "buy_own_room")
-        if h is None or h.per_run is None or apart:
+        if h is None or h.per_run is None or way.mix or way.id == "capacity_block":
             continue
         if way.id in ("on_demand", "spot"):
             ends = ((0.0, 0.0), (most, h.per_run.likely * most))
         else:
             ends = ((0.0, h.per_month.likely), (most, h.per_month.likely))
-        found.append(("owning" if way.acquisition == "buy" else way.label, ends))
+        found.append((curve_label(way), ends))
     return tuple(found)
+
+
+def curve_label(way: Way) -> str:
+    """The name of a pure way on every picture."""
+    if way.acquisition != "buy":
+        return way.label[0].lower() + way.label[1:]
+    return OWNING_IN[Site(way.id.removeprefix("buy_"))] if way.elsewhere else OWNING
 
 
 def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven], ...]:

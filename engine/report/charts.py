@@ -212,7 +212,7 @@ def utilization_chart(
             "use": float(share) * 100,
             "usd": currency.of(float(usd)),
             "way": way,
-            "last": bool(share == shares_of_hours[-1]),
+            "last": False,
         }
         for way, costs in usd_per_useful_hour.items()
         for share, usd in zip(shares_of_hours, costs, strict=True)
@@ -221,7 +221,9 @@ def utilization_chart(
     ticks = _log_ticks([float(row["usd"]) for row in data])
     ways = list(usd_per_useful_hour)
     colours = [WAY_COLOURS[i % len(WAY_COLOURS)] for i in range(len(ways))]
-    ends = [row for row in data if row["last"]]
+    ends = list({row["way"]: row for row in data}.values())  # the last of each that is drawn
+    for row in ends:
+        row["last"] = True
     for row, place in zip(ends, _apart([row["usd"] for row in ends], ticks, height), strict=True):
         row["place"] = place
     x = {

@@ -19,9 +19,9 @@ from engine.workload.cost_terms import CostTerms
 MONTHS_PER_YEAR = 12
 MOST_WAYS = 9
 MOST_ITEMS = 6  # rows of a table that are shown one by one; longer ones by section
-MOST_ROWS_WITH_CURVE = 16  # rows of all tables that leave room for a picture on the page
+MOST_ROWS_WITH_CURVE = 17  # rows of all tables that leave room for a picture on the page
 MOST_ROWS = 24  # more are set closer, so that they stay on one page
-CURVE_HEIGHT = 95
+CURVE_HEIGHT = 80
 SHORT = {
     "Cost a month": "A month",
     "Net present value": "Today's value",
@@ -177,7 +177,7 @@ def _curve(report: CostReport, currency: Currency) -> dict[str, str] | None:
         CURVE_HEIGHT,
         marks,
     )
-    told = "; ".join(f"{curve.label} {currency.money(curve.usd[-1])}" for curve in wins.curves)
+    told = "; ".join(f"{curve.label} {currency.money(curve.end[1])}" for curve in wins.curves)
     return {
         "svg": pictures.to_svg(spec),
         "alt": "Cost of a useful hour against the share of the hours used. "

@@ -11,8 +11,8 @@ from engine.assessment import Assessment, PriceRef
 from engine.cost.break_even import BreakEven
 from engine.cost.compare import Mark
 from engine.costing.case import hardware_id
+from engine.costing.demand import SOURCES
 from engine.costing.model import CostReport, Way
-from engine.costing.report import SOURCES
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
 from engine.workload.cost_terms import CostTerms, DemandBy

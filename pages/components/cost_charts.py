@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.costing.model import CostReport, DemandView, Way
+from engine.costing.wins import BEST_MIX, curve_label
 from engine.report.currency import Currency
 from pages.components import layers as vl
 from pages.components.charts import show
@@ -30,8 +31,11 @@ DASHES = {
     "reserved for 1 year": [1, 0],
     "reserved for 3 years": [8, 3],
     "owning": [1, 0],
+    "owning, colocation": [6, 3],
+    "owning, own room": [6, 3],
     "capacity blocks": [1, 2],
 }
+BAND = {"strokeWidth": 9, "opacity": 0.3, "strokeCap": "round"}  # what follows other lines
 
 
 def ranges(ways: Sequence[Way], currency: Currency) -> None:
@@ -99,7 +103,7 @@ def ranges(ways: Sequence[Way], currency: Currency) -> None:
 def utilization(report: CostReport, currency: Currency) -> None:
     """Cost of a useful hour against utilization, the articles' marks and the plan's own use."""
     wins = report.wins
-    last = {c.label: currency.of(c.usd[-1]) for c in wins.curves}
+    last = {c.label: currency.of(c.end[1]) for c in wins.curves}
     if not last:
         return
     low, high = min(last.values()) * 0.6, max(last.values()) * 8
@@ -118,17 +122,23 @@ def utilization(report: CostReport, currency: Currency) -> None:
     # The articles' marks stand low; the words of all three are in the caption.
     layers: list[Layer] = vl.marks(shares, x, 101, low=True)
     heights = [1 - math.log(max(v, low) / low) / math.log(high / low) for v in last.values()]
-    for curve, height in zip(wins.curves, spread(heights, 0.06), strict=True):
+    placed = list(zip(wins.curves, spread(heights, 0.06), strict=True))
+    for curve, height in sorted(placed, key=lambda pair: pair[0].label != BEST_MIX):
         points = [
             (u * 100, currency.of(usd))
             for u, usd in zip(curve.shares, curve.usd, strict=True)
             if 0 < currency.of(usd) <= high
         ]
+        if curve.label == BEST_MIX:
+            mark, colour = {"type": "line", "color": ink(), **BAND}, {}
+        else:
+            dash = {"strokeDash": DASHES[curve.label]}
+            mark, colour = {"type": "line", "strokeWidth": 2.5, **dash}, _way_colour()
         layers += [
             {
-                "data": {"values": vl.rows(points, way=curve.label)},
-                "mark": {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES[curve.label]},
-                "encoding": {**at, **_way_colour()},
+                "data": {"values": vl.rows(points, way=_hue(curve.label))},
+                "mark": mark,
+                "encoding": {**at, **colour},
             },
             vl.at_height(100, curve.label, f"height * {height:.3f}", x, align="left", dx=6),
         ]
@@ -192,15 +202,13 @@ def runs(report: CostReport, currency: Currency) -> None:
         if currency.of(end) > top:  # the line leaves through the top
             far *= top / currency.of(end)
             end = top / currency.per_usd
-        name = label[0].lower() + label[1:]
-        lines.append((name, [(x0, currency.of(y0)), (far, currency.of(end))]))
+        lines.append((label, [(x0, currency.of(y0)), (far, currency.of(end))]))
     heights = spread([1 - points[-1][1] / top for _, points in lines], 0.07)
     for (name, points), height in zip(lines, heights, strict=True):
         layers += [
             {
-                "data": {"values": vl.rows(points, way=name)},
-                "mark": {"type": "line", "strokeWidth": 2.5,
-                         "strokeDash": DASHES.get(name, [3, 2])},
+                "data": {"values": vl.rows(points, way=_hue(name))},
+                "mark": {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES[name]},
                 "encoding": {"x": x, "y": y, **_way_colour()},
             },
             vl.at_height(points[-1][0], name, f"height * {height:.3f}", x, align="left", dx=6),
@@ -262,7 +270,7 @@ def demand(view: DemandView) -> None:
 
 def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> None:
     """Money paid until the end of each month, by way, with the articles' mark and the computed."""
-    shown = [w for w in ways if w.flow is not None and w.mix is None][:5]
+    shown = [w for w in ways if w.flow is not None and w.mix is None]
     if not shown:
         return
     x = vl.axis("x", "Month", axis={"grid": False, "tickMinStep": 1, "format": "d"})
@@ -277,16 +285,15 @@ def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> N
         points = [(0.0, 0.0)] + [
             (month + 1, currency.of(float(usd))) for month, usd in enumerate(way.flow.cumulative)
         ]
-        label = _curve_of(way)
+        label = curve_label(way)
         layers += [
             {
-                "data": {"values": vl.rows(points, way=label)},
-                "mark": {"type": "line", "strokeWidth": 2.5,
-                         "strokeDash": DASHES.get(label, [3, 2])},
+                "data": {"values": vl.rows(points, way=_hue(label))},
+                "mark": {"type": "line", "strokeWidth": 2.5, "strokeDash": DASHES[label]},
                 "encoding": {"x": x, "y": y, **_way_colour()},
             },
-            vl.at_height(points[-1][0], way.label, f"height * {height:.3f}", x, align="left", dx=6),
-        ]  # fmt: skip
+            vl.at_height(points[-1][0], label, f"height * {height:.3f}", x, align="left", dx=6),
+        ]
     marks = [(m.value, f"{m.value:g} months") for m in report.wins.marks
              if m.id == "mark_months_stable" and m.value <= report.months]  # fmt: skip
     at = report.wins.months
@@ -301,8 +308,9 @@ def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> N
     )
 
 
-def _curve_of(way: Way) -> str:
-    return "owning" if way.acquisition == "buy" else way.label[0].lower() + way.label[1:]
+def _hue(label: str) -> str:
+    """The way whose colour a line has: both places of a purchase share theirs."""
+    return label.partition(",")[0]
 
 
 def _way_colour() -> dict[str, Any]:

@@ -147,13 +147,8 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
 def when_each_wins(report: CostReport, currency: Currency) -> None:
     """Break-evens, drawn and as a table, with the articles' marks beside them."""
     cost_charts.utilization(report, currency)
-    unit = report.demand.machine
-    st.caption(
-        plain(
-            f"One GPU or server of {unit}, over {report.months} months. Dots: break-evens. Dashed: "
-            "the articles rent below 40% of the hours, own from 50%, build from 60%."
-        )
-    )
+    for line in view.curves_told(report):
+        st.caption(plain(line))
     rows = view.break_even_rows(report, currency)
     answer.table(rows, "Break-evens with their ranges, and the articles' marks")
     st.caption(

@@ -10,10 +10,13 @@ import pytest
 from engine.assess import assess
 from engine.assessment import Assessment
 from engine.catalogue import load_catalogue
+from engine.cost.commitment import levels
 from engine.costing import demand as demands
+from engine.costing.demand import used_for
 from engine.costing.model import CostReport, Way
 from engine.costing.report import cost_report
 from engine.costing.ways import blocks_per_month
+from engine.costing.wins import curve_label
 from engine.errors import InputError
 from engine.workload.cost_terms import CostTerms, DemandBy, Site
 from engine.workload.examples import EXAMPLES
@@ -133,6 +136,57 @@ def test_a_reservation_wins_above_the_ratio_of_the_two_prices() -> None:
     assert {m.id for m in found.wins.marks} >= {"mark_runs_rent", "mark_share_build"}
 
 
+def test_the_curves_are_those_of_all_ways_to_pay() -> None:
+    found = report("13b-47-runs")
+    ends = {c.label: c.end for c in found.wins.curves}
+    priced = {w.id for w in found.ways if w.headline is not None and w.mix is None}
+    assert {"on_demand", "spot", "dedicated", "buy_colocation", "buy_own_room"} <= priced
+    assert {"on demand", "spot", "by the month", "owning", "owning, own room", "best mix"} <= set(
+        ends
+    )
+    assert len(ends) == len(priced) + 1  # one line each, and that of the mixes
+    # With all hours used the two purchases are those of the fleet in each place, table by table.
+    rooms = {c.label: c.end for c in report("13b-47-runs", site=Site.own_room).wins.curves}
+    assert rooms["owning"] == pytest.approx(ends["owning, own room"])
+    assert rooms["owning, colocation"] == pytest.approx(ends["owning"])
+
+
+def test_the_best_mix_is_at_or_below_every_allowed_line() -> None:
+    found = report("13b-47-runs")
+    barred = {curve_label(w) for w in found.ways if not w.allowed and w.mix is None}
+    allowed = np.array(
+        [
+            c.usd
+            for c in found.wins.curves
+            if c.label not in barred and c.label in ("on demand", "by the month", "owning")
+        ]
+    )
+    mix = next(c for c in found.wins.curves if c.label == "best mix")
+    # The plan's machines all work or all rest: to commit all of them or none is the best mix.
+    assert np.allclose(mix.usd, allowed.min(axis=0))
+
+
+def test_a_pattern_of_ones_own_pays_for_a_base_and_a_burst() -> None:
+    """Two machines in half of the hours, eight in the other half: mean 5 of 8, so 62.5%."""
+    demand = levels((2.0, 8.0), (0.5, 0.5))
+    same = used_for(demand, 0.625)
+    assert same is not None
+    assert same.levels.tolist() == [2.0, 8.0]
+    # Half as much: 1 and 4. At 75% the mean is 6 = (4 + 8) / 2: the quiet half doubles, the busy
+    # half is full.
+    for share, quiet, busy in ((0.3125, 1.0, 4.0), (0.75, 4.0, 8.0), (1.0, 8.0, 8.0)):
+        other = used_for(demand, share)
+        assert other is not None
+        assert sorted({*other.levels.tolist()}) == pytest.approx(sorted({quiet, busy}))
+    # Idle hours can't be filled by growing: a day of three levels with a third of nothing.
+    idle = levels((0.0, 2.0, 4.0), (1 / 3, 1 / 3, 1 / 3))
+    assert used_for(idle, 0.7) is None
+    # All on or all off: more or fewer busy hours.
+    shift = used_for(levels((0.0, 3.0), (0.6, 0.4)), 0.9)
+    assert shift is not None
+    assert shift.mean == pytest.approx(2.7)
+
+
 def test_both_places_of_a_purchase_are_shown_and_the_chosen_one_is_the_stated_one() -> None:
     colocation, room = report("trading-models"), report("trading-models", site=Site.own_room)
     assert colocation.chosen.id == "buy_colocation"
@@ -234,9 +288,9 @@ def test_what_a_month_costs_by_its_runs_meets_at_the_break_even() -> None:
     wins = report("13b-47-runs").wins
     lines = dict(wins.by_runs)
     assert wins.runs_now == pytest.approx(7.83)
-    (_, none), (most, full) = lines["On demand"]
+    (_, none), (most, full) = lines["on demand"]
     assert none == 0
-    paid = lines["By the month"][0][1]
+    paid = lines["by the month"][0][1]
     crossing = dict(wins.runs)["By the month"].value
     assert crossing == pytest.approx(paid / (full / most))
 
