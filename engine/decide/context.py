@@ -13,6 +13,7 @@ from engine.decide.evaluation import Context
 from engine.decide.inputs import Inputs, Range, published_speedup, resolve
 from engine.decide.priors import parameter, prior
 from engine.decide.quotes import with_quotes
+from engine.decide.service_sizing import with_service_inputs
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
@@ -48,6 +49,7 @@ def setting(
     inputs = _with_field(resolve(workload), workload, settings)
     parts = stages(workload)
     inputs = with_stage_inputs(inputs, parts)
+    inputs = with_service_inputs(inputs, workload, settings.architecture)
     gpus = gpu_units(catalogue, workload, today, settings.costs)
     cpus = cpu_units(catalogue, workload, today, settings.costs)
     if not gpus or not cpus:

@@ -39,7 +39,10 @@ def values(evaluations: list[Evaluation], x: Values, ctx: Context) -> Array:
     small = likely("negligible_usd_per_month")
     shares = ctx.inputs.shares
     fits = [{r: _per_dollar(e, r, ctx) for r in shares} for e in evaluations]
-    best_fit = {r: max(max(f[r] for f in fits), 1e-12) for r in shares}
+    best_fit = {
+        r: np.maximum(np.max([np.broadcast_to(f[r], n) for f in fits], axis=0), 1e-12)
+        for r in shares
+    }
     out = np.empty((len(evaluations), len(CRITERIA), n))
     for i, e in enumerate(evaluations):
         out[i, 0] = (cheapest + small) / (e.usd_per_month + small)
@@ -75,18 +78,18 @@ def time_value(e: Evaluation, x: Values, ctx: Context) -> Array:
     return np.asarray(1 / (1 + (e.latency_ms / target) ** 2))
 
 
-def _per_dollar(e: Evaluation, resource: str, ctx: Context) -> float:
-    """Amount of a resource that a dollar an hour rents, over the pools of the candidate.
+def _per_dollar(e: Evaluation, resource: str, ctx: Context) -> Array:
+    """Amount of a resource that a dollar an hour rents, over the pools of the candidate, by draw.
 
     Disk, front-end network and coordination are those of the host: they follow its vCPUs.
     A synchronous training job uses the GPU fabric as its network.
     """
-    total, usd = 0.0, 0.0
-    for pool in e.pools:
-        count = float(pool.units[0])
-        total += _amount(pool.unit, resource, ctx) * count
-        usd += pool.unit.reference_usd_per_hour * count
-    return total / max(usd, 1e-9)
+    if len(e.pools) == 1:  # the same whatever their number
+        unit = e.pools[0].unit
+        return np.asarray(_amount(unit, resource, ctx) / max(unit.reference_usd_per_hour, 1e-9))
+    total = sum(_amount(p.unit, resource, ctx) * p.units for p in e.pools)
+    usd = sum(p.unit.reference_usd_per_hour * p.units for p in e.pools)
+    return np.asarray(total / np.maximum(usd, 1e-9))
 
 
 def _amount(unit: Unit, resource: str, ctx: Context) -> float:

@@ -8,6 +8,7 @@ the horizon.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,18 +20,31 @@ from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
 from engine.decide.numbers import Array, Mask
 from engine.decide.paying import COMMITTED, fees_of, pool_lines, terms_of, usd_per_month
 from engine.decide.priors import likely
+from engine.decide.service_sizing import (
+    OF_TIME,
+    REFERENCE_VCPU,
+    SYSTEMS,
+    Sized,
+    by_resource,
+    held_resources,
+    needs,
+    sized,
+    sized_by_load,
+    sized_on_gpus,
+)
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
+from engine.estimate.data_systems import Need
 from engine.estimate.jobs import Stage
 from engine.estimate.reliability import spot_paid_goodput
-from engine.workload.answers import Consistency, Current, Downtime, FailureMode, Kind, Precision
-from engine.workload.workload import HOURS_PER_MONTH, Workload
+from engine.estimate.services import Resource
+from engine.workload.answers import Current, Kind, Precision
+from engine.workload.workload import HOURS_PER_MONTH
 
-REFERENCE_VCPU = 96.0
 MAX_UNITS = 16_384
-# Pools of the same inputs that stand already: many candidates share one.
-Memo = dict[tuple[object, ...], tuple[Pool, list[tuple[Mask, Veto]]]]
+# What the same inputs gave already: pools, which many candidates share, and a service's demand.
+Memo = dict[tuple[object, ...], Any]
 
 
 def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> Evaluation:
@@ -39,6 +53,7 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
     memo : pools found so far for these very inputs `x`, kept and added to
     """
     n = len(x["parallel_fraction"])
+    memo = {} if memo is None else memo
     pools: list[Pool] = []
     vetoes: list[tuple[Mask, Veto]] = []
     together = ctx.workload.kind is Kind.rl
@@ -55,17 +70,15 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
             terms = terms_of(spec, unit)
             owners = 1 if terms != "buy" else sum(u is not None for u in (spec.gpu, spec.cpu))
             key = (id(unit), service, tuple(s.name for s in part), terms, split, owners)
-            known = memo.get(key) if memo is not None else None
+            known = memo.get(key)
             if known is None:
                 barred: list[tuple[Mask, Veto]] = []
                 had = Had(unit, terms, 1 / owners)
                 if service:
-                    pool = _service_pool(had, part, x, ctx, barred)
+                    pool = _service_pool(had, part, x, ctx, memo, barred)
                 else:
-                    pool = _batch_pool(had, part, x, ctx, split, barred)
-                known = pool, barred
-                if memo is not None:
-                    memo[key] = known
+                    pool = _batch_pool(had, part, x, ctx, split, memo, barred)
+                known = memo[key] = pool, barred
             pools.append(known[0])
             vetoes += known[1]
     fees = fees_of(spec, pools, ctx)
@@ -101,6 +114,7 @@ def _batch_pool(
     x: Values,
     ctx: Context,
     batch_pools: int,
+    memo: Memo,
     vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """A pool that works through runs: sized to meet the patience and the month, no larger."""
@@ -113,10 +127,10 @@ def _batch_pool(
         x["patience_h"] / max(batch_pools, 1),
         HOURS_PER_MONTH * share / np.maximum(runs * headroom, 1e-6),
     )
-    units, hours = _fleet(unit, part, x, ctx, wanted, vetoes)
+    units, hours = _fleet(unit, part, x, ctx, wanted, memo, vetoes)
     goodput = _goodput(terms, unit, units, x)
     if terms == "spot":
-        units, hours = _fleet(unit, part, x, ctx, wanted * goodput, vetoes)
+        units, hours = _fleet(unit, part, x, ctx, wanted * goodput, memo, vetoes)
     hours = hours / goodput
     busy = runs * hours
     calendar = hours / x["spot_capacity_share"] if terms == "spot" else hours
@@ -137,6 +151,7 @@ def _fleet(
     x: Values,
     ctx: Context,
     wanted: Array,
+    memo: Memo,
     vetoes: list[tuple[Mask, Veto]],
 ) -> tuple[Array, Array]:
     """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
@@ -146,6 +161,10 @@ def _fleet(
     serial, divisible = jobs.with_contention(serial, divisible, x["contention"])
     units = _units_for(serial, divisible, wanted)
     units = np.maximum(units, _memory_units(unit, part, x, ctx))
+    if ctx.workload.kind in SYSTEMS:  # what the bytes of a run ask of memory, network and disks
+        by = by_resource(unit, _demand(x, ctx, memo), x)
+        most = np.maximum.reduce([by[r] for r in by if r not in OF_TIME])
+        units = np.maximum(units, np.ceil(most - 1e-9) * unit.per_machine)
     units = np.ceil(units / unit.per_machine) * unit.per_machine
     return units, np.asarray(serial + divisible / units)
 
@@ -292,23 +311,19 @@ def _service_pool(
     part: tuple[Stage, ...],
     x: Values,
     ctx: Context,
+    memo: Memo,
     vetoes: list[tuple[Mask, Veto]],
 ) -> Pool:
     """Machines around the clock: whole units for the peak, with what the worst failure asks."""
     w, unit, terms = ctx.workload, had.unit, had.terms
-    load = np.zeros_like(x["rate_per_s"])
-    for stage in part:
-        load = load + _service_load(unit, stage, x, ctx)
     committed = terms in COMMITTED
-    # A peak already covers the day; months that are busier than the mean need committed room.
-    growth = 1 + 0.5 * x["monthly_variation"] if committed else 1.0
-    need = np.maximum(np.ceil(load * growth - 1e-9), 1)
-    held = _held_units(unit, part, x, ctx, vetoes)
-    need = np.maximum(need, held)
-    spare = spare_units(w, part, need)
-    if any(s.work == "llm_inference" for s in part):  # a part of a replica answers nothing
-        need, spare = (np.ceil(u / held - 1e-9) * held for u in (need, spare))
-    units = need + spare
+    room = growth(x) if committed else 1.0
+    load, need, units = _service_units(unit, part, x, ctx, room, memo, vetoes)
+    if any(s.work == "llm_inference" for s in part) and unit.hardware == "gpu":
+        # A part of a replica answers nothing.
+        replica = llm.inference_min_gpus(unit, w, x, ctx.settings.serving)
+        spare = np.ceil((units - need) / replica - 1e-9) * replica
+        units = np.ceil(np.maximum(need, replica) / replica - 1e-9) * replica + spare
     if unit.per_machine > 1:
         units = np.ceil(units / unit.per_machine) * unit.per_machine
     hours = HOURS_PER_MONTH
@@ -326,19 +341,71 @@ def _service_pool(
     return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
 
 
-def _service_load(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
-    """Units that the peak keeps busy at the target utilization (a real number)."""
+def growth(x: Values) -> Array:
+    """Room for months that are busier than the mean, where machines are committed.
+
+    A peak already covers the day.
+    """
+    return np.asarray(1 + 0.5 * x["monthly_variation"])
+
+
+def _service_units(
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    room: Array | float,
+    memo: Memo,
+    vetoes: list[tuple[Mask, Veto]],
+) -> tuple[Array, Array, Array]:
+    """Units that the peak keeps busy (a real number), whole ones for the load, and all of them."""
+    found = sizing_of(unit, part, x, ctx, room, memo)
+    if any(s.holds_data for s in part) and not ctx.workload.working_set_shardable:
+        _whole_set(unit, x, vetoes)
+    return found.by_resource["cores"], found.carrying, found.machines
+
+
+def sizing_of(
+    unit: Unit,
+    part: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    room: Array | float = 1.0,
+    memo: Memo | None = None,
+) -> Sized:
+    """Units of one kind for the service stages that they carry, by resource; see `sized`."""
     peak = x["rate_per_s"] * ctx.workload.services * x["peak_factor"]
-    if stage.work == "core_ms":
-        cores = peak * x["cpu_ms_per_item"] / 1000 / likely("cpu_pool_target_utilization")
-        servers = cores / REFERENCE_VCPU / x["cpu_efficiency_factor"]
-        if unit.hardware == "cpu":
-            return np.asarray(servers * REFERENCE_VCPU / unit.vcpu)
-        p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
-        speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
-        host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
-        return np.asarray(servers * jobs.host_bound_load(p, b, speed, host))
-    return np.asarray(peak / _items_per_s(unit, stage, x, ctx))
+    beside = np.zeros_like(peak)
+    for stage in part:
+        if stage.work != "core_ms":
+            beside = beside + peak / _items_per_s(unit, stage, x, ctx)
+    if all(s.work != "core_ms" for s in part):
+        return sized_by_load(part, beside, ctx, room)
+    demand = _demand(x, ctx, {} if memo is None else memo)
+    if unit.hardware == "cpu":
+        return sized(unit, part, demand, beside, x, ctx, room)
+    stage = next(s for s in part if s.work == "core_ms")
+    servers = demand["cores"] / REFERENCE_VCPU / x["cpu_efficiency_factor"]
+    p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
+    speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
+    host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
+    load = beside + servers * jobs.host_bound_load(p, b, speed, host)
+    return sized_on_gpus(unit, part, demand, load, x, ctx, room)
+
+
+def demand(x: Values, ctx: Context) -> tuple[Need, ...]:
+    """What a service, or a run over stored data, asks of machines, with the formulae."""
+    if "rate_per_s" in x:
+        return needs(x, ctx)
+    return needs(x, ctx, reference_server_hours(x, ctx) * (1 - x["io_share"]))
+
+
+def _demand(x: Values, ctx: Context, memo: Memo) -> dict[Resource, Array]:
+    """What the service asks for at the peak, worked out once for the inputs."""
+    found: dict[Resource, Array] | None = memo.get(("demand",))
+    if found is None:
+        found = memo["demand",] = held_resources(ctx.workload, demand(x, ctx))
+    return found
 
 
 def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
@@ -379,53 +446,18 @@ def _recommendations_per_s(unit: Unit, x: Values, ctx: Context) -> Array:
     return np.asarray(rate * likely("gpu_pool_target_utilization"))
 
 
-def _held_units(
-    unit: Unit,
-    part: tuple[Stage, ...],
-    x: Values,
-    ctx: Context,
-    vetoes: list[tuple[Mask, Veto]],
-) -> Array:
-    """Units needed to hold the working set; a veto where it can't be split and does not fit."""
-    n = len(x["parallel_fraction"])
-    held = np.ones(n)
-    if unit.hardware == "gpu" and any(s.work == "llm_inference" for s in part):
-        held = llm.inference_min_gpus(unit, ctx.workload, x, ctx.settings.serving)
-    data = x["working_set_gb"] if any(s.holds_data for s in part) else np.zeros(n)
-    room = unit.memory_gb * likely("service_memory_share")
-    if not ctx.workload.working_set_shardable:
-        too_big = data > room
-        what = "GPU" if unit.hardware == "gpu" else "server"
-        veto = Veto(
-            unit.name,
-            f"the working set of {float(data.flat[0]):,.0f} GB is read at random and can't be "
-            f"split; one {what} has {unit.memory_gb:,.0f} GB",
-            "catalogue, memory as reported",
-            "working_set_gb",
-        )
-        vetoes.append((too_big, veto))
-        return held
-    return np.asarray(np.maximum(held, np.ceil(data / room)))
-
-
-def spare_units(w: Workload, part: tuple[Stage, ...], need: Array) -> Array:
-    """Machines beyond the load that the worst failure and the tolerated absence ask for."""
-    stateful = any(s.holds_data for s in part) and w.kind in (
-        Kind.database,
-        Kind.recsys,
-        Kind.search,
+def _whole_set(unit: Unit, x: Values, vetoes: list[tuple[Mask, Veto]]) -> None:
+    """A veto where a working set that can't be split does not fit."""
+    data = x["working_set_gb"]
+    what = "GPU" if unit.hardware == "gpu" else "server"
+    veto = Veto(
+        unit.name,
+        f"the working set of {float(data.flat[0]):,.0f} GB is read at random and can't be "
+        f"split; one {what} has {unit.memory_gb:,.0f} GB",
+        "catalogue, memory as reported",
+        "working_set_gb",
     )
-    if w.failure_mode is FailureMode.data_loss and w.kind is Kind.database:
-        copies = 3 if w.consistency is not Consistency.eventual else 2
-        return np.asarray(np.maximum(copies - need, 1.0))
-    urgent = w.downtime in (Downtime.seconds, Downtime.minutes)
-    fears = w.failure_mode in (FailureMode.machine_loss, FailureMode.late_answers)
-    tolerant = w.downtime in (Downtime.hours, Downtime.day)
-    if urgent or (fears and not tolerant):
-        return np.asarray(np.maximum(1.0, np.ceil(0.1 * need)))
-    if stateful and w.failure_mode is FailureMode.data_loss:
-        return np.ones_like(need)
-    return np.zeros_like(need)
+    vetoes.append((data > unit.memory_gb * likely("service_memory_share"), veto))
 
 
 def _goodput(terms: Acquisition, unit: Unit, units: Array, x: Values) -> Array:

@@ -16,10 +16,11 @@ from engine.decide.candidates import (
     Unit,
     placements,
 )
-from engine.decide.evaluate import Memo, evaluate
+from engine.decide.evaluate import Memo, evaluate, growth, sizing_of
 from engine.decide.evaluation import Context, Evaluation
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
+from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH
 
 KEEP_GPUS = 5
@@ -36,6 +37,7 @@ def shortlist(
     memo : pools found for the inputs `x`, added to
     """
     assignments = placements(ctx.stages)
+    today_cpu = _whole(ctx, today_cpu, x, memo)
     all_cpu = next(a for name, a in assignments if name == "cpu")
     all_gpu = next(a for name, a in assignments if name == "gpu")
     cpus = _best(ctx, x, memo, [Spec("cpu", all_cpu, None, u, "on_demand") for u in today_cpu])
@@ -45,6 +47,18 @@ def shortlist(
     specs += [s for u in kept for s in on_all_terms("gpu", all_gpu, u, None)]
     hybrids = [a for name, a in assignments if name == "hybrid"]
     return specs + _hybrids(ctx, x, memo, hybrids, today_gpu, _one_of_each_size(today_cpu, ctx))
+
+
+def _whole(ctx: Context, servers: list[Unit], x: Values, memo: Memo) -> list[Unit]:
+    """Servers that hold a copy of a database each, where there are any: it is not split before.
+
+    Busier months count, so that a copy stays on one machine on terms that commit, too.
+    """
+    if ctx.workload.kind is not Kind.database:
+        return servers
+    room = growth(x)
+    alone = [u for u in servers if sizing_of(u, ctx.stages, x, ctx, room, memo).carrying[0] == 1]
+    return alone or servers
 
 
 def _cpus_kept(ctx: Context, cpus: list[Evaluation]) -> list[Unit]:

@@ -27,10 +27,10 @@ from engine.cost.commitment import Mix, best_mix, monthly
 from engine.decide import bottleneck
 from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluate import spare_units
 from engine.decide.findings import count, duration
 from engine.decide.inputs import resolve, stated_fraction
 from engine.decide.priors import likely, prior
+from engine.decide.service_sizing import spare_units
 from engine.errors import InputError
 from engine.estimate.reliability import (
     alarm_threshold,

@@ -18,8 +18,8 @@ from engine.assessment import PriceRef
 from engine.catalogue import Catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluate import spare_units
 from engine.decide.inputs import Range
+from engine.decide.service_sizing import spare_units
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.named import named
@@ -282,7 +282,8 @@ def _option(
             told, with_cores = cpu_capacity(three, cores, target, PERCENTILE,
                                             arrival_cv2=terms.burst)  # fmt: skip
             capacity, worker = np.asarray(told), int(with_cores[1])
-    capacity = capacity * unit.per_machine
+    # A faster unit carries no less; where the target binds the three agree to the tolerance.
+    capacity = np.maximum.accumulate(capacity) * unit.per_machine
     if float(capacity[1]) <= 0.0:
         return Refused(unit.name, unit.hardware, floor * 1000.0)
     need = units_for(peak, capacity)

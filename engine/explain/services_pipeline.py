@@ -16,17 +16,17 @@ from engine.assessment import Assessment
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluate import REFERENCE_VCPU, accelerator_speed, reference_server_hours
+from engine.decide.evaluate import accelerator_speed, reference_server_hours
 from engine.decide.evaluation import Values
 from engine.decide.inputs import standard_normal
 from engine.decide.latency import network_params
 from engine.decide.priors import likely
+from engine.decide.service_sizing import REFERENCE_VCPU, service_parameters
 from engine.errors import InputError
 from engine.estimate import jobs
 from engine.estimate.estimate import Estimate
 from engine.estimate.named import Named
 from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
-from engine.explain.services import service_parameters
 from engine.workload.answers import Kind
 from engine.workload.services_terms import ServicesTerms
 from engine.workload.workload import HOURS_PER_MONTH

@@ -143,10 +143,10 @@ def _notes(s: Sizing, answer: Assessment) -> list[str]:
     cpu = sum(p.machines for p in best.stages if p.hardware == "cpu")
     if cpu and cpu != s.fleet.machines:
         found.append(
-            f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month. It "
-            "sizes by processors and takes the cheapest terms; here memory, network, disks and "
-            "copies count too, prices are on demand, and fewer machines are preferred where they "
-            "cost little more."
+            f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month. "
+            "Both size alike, by processors, memory, network, disks and copies. It weighs six "
+            "criteria over all terms of payment; here prices are on demand, and fewer machines are "
+            "preferred where they cost little more."
         )
     return found
 

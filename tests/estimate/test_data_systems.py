@@ -29,11 +29,11 @@ def test_every_parameter_has_a_user() -> None:
     root = Path(__file__).resolve().parents[2]
     code = "".join(
         f.read_text(encoding="utf-8")
-        for folder in ("engine/estimate", "engine/explain")
+        for folder in ("engine/estimate", "engine/explain", "engine/decide")
         for f in (root / folder).glob("*.py")
     )
     names = {id.rpartition(".")[2] for id in named(DATA / "service_parameters.csv")}
-    assert [n for n in sorted(names) if not re.search(rf"[\"']{n}[\"']", code)] == []
+    assert [n for n in sorted(names) if not re.search(rf"[\"'}}]{n}[\"']", code)] == []
 
 
 def amounts(needs: tuple[d.Need, ...]) -> dict[str, float]:
