@@ -35,6 +35,7 @@ def compute_job(workload: Workload) -> None:
         return
     st.subheader(labels.plain(report.headline), anchor=False)
     _notes(report.notes)
+    jobs_parts.downloads(report)
     jobs_parts.job_tiles(report)
     jobs_parts.job_cards(report)
     if report.rewrite:
@@ -68,6 +69,7 @@ def small_model(workload: Workload) -> None:
             st.markdown(labels.plain(report.reason))
         _notes(report.notes)
         jobs_parts.model_inputs(report, batch)
+    jobs_parts.downloads(report)
     jobs_parts.model_tiles(report)
     jobs_parts.model_cards(report)
     first, second = st.columns(2, gap="large")

@@ -20,6 +20,8 @@ with shell.page(TITLE, ":material/account_tree:"):
         st.stop()
     sizing, plan = report.sizing, report.pipeline
     st.markdown(f"**{labels.plain(report.sentence)}**")
+    if sizing is not None or plan is not None:
+        services_parts.downloads(report, answer.today)
     for note in report.notes:
         st.info(labels.plain(note), icon=":material/info:")
 

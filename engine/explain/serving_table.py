@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
-from dataclasses import astuple
 
 from engine.estimate.serving_plan import ServingOption
 from engine.explain.serving import ServingReport
 from engine.explain.serving_words import RESOLVED, quality, refusal
-from engine.report.table import COLUMNS, Row, csv_cell
+from engine.report.table import Row, csv_of
 
 
 def serving_csv(report: ServingReport, link: str = "") -> bytes:
-    """The table as CSV: UTF-8 with its mark, lines ended by CR LF, words harmless."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for row in serving_rows(report, link):
-        writer.writerow([csv_cell(value) for value in astuple(row)])
-    return text.getvalue().encode("utf-8-sig")
+    """The table as CSV; see `csv_of`."""
+    return csv_of(serving_rows(report, link))
 
 
 def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:

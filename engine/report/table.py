@@ -86,13 +86,39 @@ def rows(answer: Assessment, link: str = "") -> list[Row]:
 
 
 def to_csv(answer: Assessment, link: str = "") -> bytes:
-    """The table as CSV for a spreadsheet: UTF-8 with its mark, lines ended by CR LF."""
+    """The table as CSV for a spreadsheet; see `csv_of`."""
+    return csv_of(rows(answer, link))
+
+
+def csv_of(lines: Iterable[Row]) -> bytes:
+    """Rows as CSV: UTF-8 with its mark, lines ended by CR LF, words harmless."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for row in rows(answer, link):
+    for row in lines:
         writer.writerow([csv_cell(value) for value in dataclasses.astuple(row)])
     return text.getvalue().encode("utf-8-sig")
+
+
+def row_of(section: str, item: str, e: Estimate) -> Row:
+    """An estimate as a row."""
+    return Row(section, item, e.low, e.likely, e.high, e.unit, "; ".join(e.sources))
+
+
+def price_row(section: str, item: str, usd_per_hour: float, ref: PriceRef | None) -> Row:
+    """A price an hour with its provider, region, day and source."""
+    told = (
+        "your quote"
+        if ref is None
+        else f"{ref.provider} {ref.sku}, {ref.region}, {ref.as_of.isoformat()}, {ref.source}"
+    )
+    return Row(section, item, None, usd_per_hour, None, "USD/hour", told)
+
+
+def range_row(section: str, item: str, low: float, likely: float, high: float, unit: str,
+              source: str) -> Row:  # fmt: skip
+    """An input with its range and source."""
+    return Row(section, item.replace("_", " "), low, likely, high, unit, source)
 
 
 def to_xlsx(answer: Assessment, link: str = "") -> bytes:
