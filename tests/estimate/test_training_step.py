@@ -165,12 +165,12 @@ def test_while_the_processor_is_behind_transfers_cost_nothing_more() -> None:
         known[f"launch_ms_{name}"] = 50.0
     slow = step_time(inputs, known)
     faster = step_time(replace(inputs, fast=inputs.fast * 4), known)
-    layers = [
+    before, after = (
         np.broadcast_to(t.compute + t.attention + t.recompute + t.launch + t.tensor_parallel,
                         told.total.shape)[split]
         for t in (slow, faster)
-    ]  # fmt: skip
-    np.testing.assert_allclose(*layers, rtol=1e-6)
+    )  # fmt: skip
+    np.testing.assert_allclose(before, after, rtol=1e-6)
     # Twice the launches take twice the time: 3 passes of 50 or of 100 ms a layer.
     for name in ("tuned", "plain", "native"):
         known[f"launch_ms_{name}"] = 100.0
