@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.explain.jobs import figures_for, is_compute
 from engine.explain.jobs_models import is_small_model
+from engine.explain.plan_tables import job_csv
 from engine.workload.answers import Kind
 from engine.workload.jobs_terms import JobField
 from engine.workload.workload import Workload
@@ -35,7 +39,7 @@ def compute_job(workload: Workload) -> None:
         return
     st.subheader(labels.plain(report.headline), anchor=False)
     _notes(report.notes)
-    jobs_parts.downloads(report)
+    shell.csv_button("compute", partial(job_csv, report), "jobs_plan", date.today())
     jobs_parts.job_tiles(report)
     jobs_parts.job_cards(report)
     if report.rewrite:
@@ -69,7 +73,7 @@ def small_model(workload: Workload) -> None:
             st.markdown(labels.plain(report.reason))
         _notes(report.notes)
         jobs_parts.model_inputs(report, batch)
-    jobs_parts.downloads(report)
+    shell.csv_button("compute", partial(job_csv, report), "jobs_plan", date.today())
     jobs_parts.model_tiles(report)
     jobs_parts.model_cards(report)
     first, second = st.columns(2, gap="large")

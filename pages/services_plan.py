@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import ClusterFitError
+from engine.explain.plan_tables import services_csv
 from pages.components import labels, services_parts, shell
 
 TITLE = "Services and pipelines"
@@ -21,7 +24,7 @@ with shell.page(TITLE, ":material/account_tree:"):
     sizing, plan = report.sizing, report.pipeline
     st.markdown(f"**{labels.plain(report.sentence)}**")
     if sizing is not None or plan is not None:
-        services_parts.downloads(report, answer.today)
+        shell.csv_button("services", partial(services_csv, report), "services_plan", answer.today)
     for note in report.notes:
         st.info(labels.plain(note), icon=":material/info:")
 

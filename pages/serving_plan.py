@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.explain import serving_pictures as pictures
 from engine.explain import serving_words as words
 from engine.explain.serving import COMMITTED
+from engine.explain.serving_table import serving_csv
 from engine.workload.answers import Kind, ModelClass
 from pages.components import labels, serving_charts, serving_inputs, serving_parts, shell
 from pages.components.serving_report import report_of
@@ -61,7 +64,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
                 st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
             st.caption(labels.plain(f"{note[0].upper()}{note[1:]}."))
-        serving_parts.downloads(report)
+        shell.csv_button("serving", partial(serving_csv, report), "serving_plan", report.today)
     asked(told=workload.rate_per_s is not None or shell.terms("serving").model != "")
 
     if option is not None and report.answer.state == "plan":

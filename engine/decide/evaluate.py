@@ -22,21 +22,20 @@ from engine.decide.paying import COMMITTED, fees_of, pool_lines, terms_of, usd_p
 from engine.decide.priors import likely
 from engine.decide.service_sizing import (
     OF_TIME,
-    REFERENCE_VCPU,
     SYSTEMS,
     Sized,
     by_resource,
     held_resources,
     needs,
+    on_gpus,
+    on_servers,
     sized,
-    sized_by_load,
-    sized_on_gpus,
 )
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
 from engine.estimate.data_systems import Need
-from engine.estimate.jobs import Stage
+from engine.estimate.jobs import REFERENCE_VCPU, Stage
 from engine.estimate.reliability import spot_paid_goodput
 from engine.estimate.services import Resource
 from engine.workload.answers import Current, Kind, Precision
@@ -380,17 +379,17 @@ def sizing_of(
         if stage.work != "core_ms":
             beside = beside + peak / _items_per_s(unit, stage, x, ctx)
     if all(s.work != "core_ms" for s in part):
-        return sized_by_load(part, beside, ctx, room)
+        return sized({"cores": beside}, part, ctx, room)
     demand = _demand(x, ctx, {} if memo is None else memo)
     if unit.hardware == "cpu":
-        return sized(unit, part, demand, beside, x, ctx, room)
+        return sized(on_servers(unit, demand, beside, x), part, ctx, room)
     stage = next(s for s in part if s.work == "core_ms")
     servers = demand["cores"] / REFERENCE_VCPU / x["cpu_efficiency_factor"]
     p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
     speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
     host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
     load = beside + servers * jobs.host_bound_load(p, b, speed, host)
-    return sized_on_gpus(unit, part, demand, load, x, ctx, room)
+    return sized(on_gpus(unit, part, demand, load, x, ctx), part, ctx, room)
 
 
 def demand(x: Values, ctx: Context) -> tuple[Need, ...]:

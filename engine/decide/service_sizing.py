@@ -22,16 +22,16 @@ from engine.decide.numbers import Array
 from engine.decide.priors import parameter
 from engine.estimate import data_systems, services
 from engine.estimate.data_systems import Need
-from engine.estimate.jobs import Stage
+from engine.estimate.jobs import REFERENCE_VCPU, Stage
 from engine.estimate.named import DATA, Named, named
 from engine.estimate.services import Machine, Real, Resource
 from engine.workload.answers import Downtime, FailureMode, Kind
 from engine.workload.services_terms import ServicesTerms
+from engine.workload.settings import USUAL
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 FILE = DATA / "service_parameters.csv"
 HEAD = "service."
-REFERENCE_VCPU = 96.0
 System = Callable[[data_systems.Inputs], tuple[Need, ...]]
 # The system of each kind of work, and the rows of the table that are its own.
 SYSTEMS: dict[Kind, tuple[System, str]] = {
@@ -177,78 +177,66 @@ def by_resource(unit: Unit, held: Mapping[Resource, Array], x: Values) -> dict[R
     return {r: np.asarray(n, dtype=float) for r, n in found.items()}
 
 
-def sized(
-    unit: Unit,
-    part: tuple[Stage, ...],
-    held: Mapping[Resource, Array],
-    beside: Array,
-    x: Values,
-    ctx: Context,
-    growth: Array | float = 1.0,
-) -> Sized:
-    """Servers of one kind for the stages that they carry.
+def on_servers(
+    unit: Unit, held: Mapping[Resource, Array], beside: Array, x: Values
+) -> dict[Resource, Array]:
+    """Servers of one kind that each resource fills.
 
     held : demand by resource, see `held_resources`
     beside : servers that other stages on them keep busy
-    growth : room for months that are busier than the mean, where machines are committed
     """
     by = by_resource(unit, held, x)
-    by["cores"] = by["cores"] + beside
-    most = np.maximum.reduce([by["cores"] * growth, *(by[r] for r in by if r != "cores")])
-    carrying = np.maximum(np.ceil(most - 1e-9), 1.0)
-    return Sized(by, carrying, with_copies(carrying, part, ctx))
+    return {**by, "cores": by["cores"] + beside}
 
 
-def sized_on_gpus(
+def on_gpus(
     unit: Unit,
     part: tuple[Stage, ...],
     held: Mapping[Resource, Array],
     load: Array,
     x: Values,
     ctx: Context,
-    growth: Array | float = 1.0,
-) -> Sized:
-    """The same on GPUs, each with its part of a host: its memory holds the working set.
+) -> dict[Resource, Array]:
+    """The same for GPUs, each with its part of a host: its memory holds the working set.
 
     load : GPUs that the stages keep busy, by their arithmetic or the host's
     """
     machines = by_resource(unit, held, x)
     by = {r: n * unit.per_machine for r, n in machines.items() if r not in ("cores", "memory")}
-    by["cores"] = load
     if any(s.holds_data for s in part) and ctx.workload.working_set_shardable:
         by["memory"] = x["working_set_gb"] / (unit.memory_gb * x[f"{HEAD}memory_share"])
-    most = np.maximum.reduce([load * growth, *(by[r] for r in by if r != "cores")])
+    return {**by, "cores": load}
+
+
+def sized(
+    by: dict[Resource, Array], part: tuple[Stage, ...], ctx: Context, growth: Array | float = 1.0
+) -> Sized:
+    """Whole units for the resource that is scarcest, with copies and spares.
+
+    growth : room for months that are busier than the mean, where machines are committed
+    """
+    most = np.maximum.reduce([by["cores"] * growth, *(by[r] for r in by if r != "cores")])
     carrying = np.maximum(np.ceil(most - 1e-9), 1.0)
     return Sized(by, carrying, with_copies(carrying, part, ctx))
 
 
-def sized_by_load(
-    part: tuple[Stage, ...], load: Array, ctx: Context, growth: Array | float = 1.0
-) -> Sized:
-    """Units of a model that are kept busy by its load alone."""
-    carrying = np.maximum(np.ceil(load * growth - 1e-9), 1.0)
-    return Sized({"cores": load}, carrying, with_copies(carrying, part, ctx))
-
-
 def with_copies(carrying: Array, part: tuple[Stage, ...], ctx: Context) -> Array:
-    """Machines with copies and spares: each copy of a database has machines of its own."""
-    w = ctx.workload
-    if not any(s.holds_data for s in part):
-        return np.asarray(carrying + spare_units(w, part, carrying))
-    copies = copies_asked(w, ctx.settings.architecture).copies
-    if w.kind in BY_COPY:
-        return np.asarray(carrying * copies)
-    return np.asarray(np.maximum(carrying + spare_units(w, part, carrying), float(copies)))
+    """Machines with copies and spares, of data at least one for each copy."""
+    w, terms = ctx.workload, ctx.settings.architecture
+    holds = any(s.holds_data for s in part)
+    least = float(copies_asked(w, terms).copies) if holds else 1.0
+    return np.asarray(np.maximum(carrying + spare_units(w, part, carrying, terms), least))
 
 
-def spare_units(w: Workload, part: tuple[Stage, ...], need: Array) -> Array:
+def spare_units(
+    w: Workload, part: tuple[Stage, ...], need: Array, terms: ServicesTerms = USUAL.architecture
+) -> Array:
     """Machines beyond the load that the worst failure and the tolerated absence ask for.
 
-    Copies that have machines of their own (databases, search) are counted by `with_copies`.
+    Each copy of a database or a search index has machines of its own.
     """
     if w.kind in BY_COPY and (not part or any(s.holds_data for s in part)):
-        copies = copies_asked(w, ServicesTerms()).copies
-        return np.asarray(need * (copies - 1.0))
+        return np.asarray(need * (copies_asked(w, terms).copies - 1.0))
     urgent = w.downtime in (Downtime.seconds, Downtime.minutes)
     fears = w.failure_mode in (FailureMode.machine_loss, FailureMode.late_answers)
     tolerant = w.downtime in (Downtime.hours, Downtime.day)

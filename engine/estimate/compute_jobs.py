@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from engine.catalogue.models import Accelerator, CpuServer
 from engine.estimate import jobs
+from engine.estimate.jobs import REFERENCE_VCPU
 
 Array = NDArray[np.float64]
 Real = float | Array
-REFERENCE_VCPU = 96.0
 SECONDS_PER_HOUR = 3600.0
 MOST_UNITS = 1_000_000.0
 

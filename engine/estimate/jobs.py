@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.workload import LLM_TRAINING, Workload
 
+REFERENCE_VCPU = 96.0  # of the reference CPU server
 Array = NDArray[np.float64]
 Mode = Literal["batch", "service"]
 Work = Literal[

@@ -20,6 +20,7 @@ from engine.calibrate.serving_classes import generation_of
 from engine.catalogue import Accelerator
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
+from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import named
 from engine.estimate.queueing import Array, operating_points
 from engine.estimate.serving import (
@@ -53,7 +54,6 @@ from engine.estimate.shape import ModelShape
 from engine.estimate.simulate_serving import Simulated, simulate_serving
 
 CPU_TABLE = Path(__file__).resolve().parents[2] / "data" / "cpu_serving.csv"
-REFERENCE_VCPU = 96.0
 # Loads at which a replica is worked out, answers under way on average.
 LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
 Z99 = 2.3263478740408408  # 99th percentile of a normal variable

@@ -35,6 +35,7 @@ from engine.estimate.compute_jobs import (
     run,
 )
 from engine.estimate.estimate import Estimate
+from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import named
 from engine.estimate.scaling import gpu_time_relative
 from engine.estimate.small_inference import PARAMETERS
@@ -55,7 +56,6 @@ from engine.workload.workload import BATCH_JOBS, Workload
 Array = NDArray[np.float64]
 DRAWS = 256
 REFERENCE_SERVER = "m7i-24xlarge"
-REFERENCE_VCPU = 96.0
 LINKS = {"PCIe5": "pcie5_gb_per_s", "PCIe6": "pcie5_gb_per_s", "C2C": "coherent_gb_per_s"}
 
 

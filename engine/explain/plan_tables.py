@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from engine.assessment import PriceRef
 from engine.catalogue.models import Provenance
 from engine.explain.jobs import JobOption, JobReport
 from engine.explain.jobs_models import ModelOption, ModelReport
@@ -12,7 +13,7 @@ from engine.explain.services import Fleet, Sizing
 from engine.explain.services_pipeline import PipelinePlan
 from engine.explain.services_pipeline import Way as Placement
 from engine.explain.services_report import ServicesReport
-from engine.report.table import Row, csv_of, price_row, range_row, row_of
+from engine.report.table import Row, csv_of, price_rows, range_row, row_of
 
 HARDWARE = {"gpu": "GPU", "cpu": "CPU"}
 
@@ -52,10 +53,10 @@ def services_rows(report: ServicesReport, link: str = "") -> Iterator[Row]:
 
 
 def _sizing(s: Sizing) -> Iterator[Row]:
-    yield row_of("Machines", "with copies and spares", s.machines)
-    yield row_of("Machines", "cost a month on demand, storage included", s.usd)
+    yield row_of(s.machines, "Machines", "with copies and spares")
+    yield row_of(s.usd, "Machines", "cost a month on demand, storage included")
     for row in s.rows:
-        yield row_of("Asked of machines", row.title, row.amount)
+        yield row_of(row.amount, "Asked of machines", row.title)
         yield Row("Asked of machines", f"{row.title}: machines that it alone fills", None, row.full,
                   None, "machines", row.formula)  # fmt: skip
     yield from _fleet("Machines taken", s.fleet)
@@ -69,13 +70,13 @@ def _fleet(section: str, f: Fleet) -> Iterator[Row]:
     yield Row(section, f"{f.name}: machines a month", None, f.usd, None, "USD/month")
     yield Row(section, f"{f.name}: storage a month", None, f.storage_usd, None, "USD/month")
     if f.price is not None:
-        yield price_row(section, f"{f.name}: one machine", f.price.usd_per_unit_hour, f.price)
+        yield from price_rows(section, f.price, f"{f.name}: ")
 
 
 def _pipeline(p: PipelinePlan, sentence: str) -> Iterator[Row]:
     yield Row("Stages", sentence)
     if p.usd is not None:
-        yield row_of("Stages", "best placement", p.usd)
+        yield row_of(p.usd, "Stages", "best placement")
     ways = [("best", p.best), ("all on CPUs", p.all_cpu), ("all on GPUs", p.all_gpu)]
     for name, way in ways:
         if way is not None:
@@ -122,10 +123,10 @@ def job_rows(report: JobReport) -> Iterator[Row]:
 
 def _job_option(section: str, o: JobOption) -> Iterator[Row]:
     name = f"{o.units} × {o.name}"
-    yield row_of(section, f"{name}: time of a run{', late' if o.late else ''}", o.hours)
-    yield row_of(section, f"{name}: cost of a run", o.usd_per_run)
-    yield row_of(section, f"{name}: cost a month", o.usd_per_month)
-    yield price_row(section, f"{name}: one of them", o.usd_per_unit_hour, o.price)
+    yield row_of(o.hours, section, f"{name}: time of a run{', late' if o.late else ''}")
+    yield row_of(o.usd_per_run, section, f"{name}: cost of a run")
+    yield row_of(o.usd_per_month, section, f"{name}: cost a month")
+    yield from _hour(section, name, o.usd_per_unit_hour, o.price)
 
 
 def model_rows(report: ModelReport) -> Iterator[Row]:
@@ -159,11 +160,19 @@ def model_rows(report: ModelReport) -> Iterator[Row]:
 def _model_option(section: str, o: ModelOption) -> Iterator[Row]:
     yield Row(section, f"{o.name}: machines", None, o.machines, None, "machines")
     yield Row(section, f"{o.name}: of these spare", None, o.spare, None, "machines")
-    yield row_of(section, f"{o.name}: one machine inside the target", o.capacity_per_s)
-    yield row_of(section, f"{o.name}: cost", o.usd_per_month)
+    yield row_of(o.capacity_per_s, section, f"{o.name}: one machine inside the target")
+    yield row_of(o.usd_per_month, section, f"{o.name}: cost")
     yield Row(section, f"{o.name}: a million answers", None, o.usd_per_million, None, "USD")
     yield Row(section, f"{o.name}: shortest answer", None, o.floor_ms, None, "ms", o.how)
-    yield price_row(section, f"{o.name}: one machine", o.usd_per_machine_hour, o.price)
+    yield from _hour(section, o.name, o.usd_per_machine_hour, o.price)
+
+
+def _hour(section: str, name: str, usd: float, ref: PriceRef | None) -> Iterator[Row]:
+    """An hour of one of them, and the price that it rests on where it is no quote of one's own."""
+    source = "your quote" if ref is None else ref.source
+    yield Row(section, f"{name}: an hour of one", None, usd, None, "USD/hour", source)
+    if ref is not None:
+        yield from price_rows(section, ref, f"{name}: ")
 
 
 def _provenance(p: Provenance) -> str:

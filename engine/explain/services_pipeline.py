@@ -21,10 +21,11 @@ from engine.decide.evaluation import Values
 from engine.decide.inputs import standard_normal
 from engine.decide.latency import network_params
 from engine.decide.priors import likely
-from engine.decide.service_sizing import REFERENCE_VCPU, service_parameters
+from engine.decide.service_sizing import service_parameters
 from engine.errors import InputError
 from engine.estimate import jobs
 from engine.estimate.estimate import Estimate
+from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import Named
 from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
 from engine.workload.answers import Kind

@@ -100,21 +100,6 @@ def csv_of(lines: Iterable[Row]) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
-def row_of(section: str, item: str, e: Estimate) -> Row:
-    """An estimate as a row."""
-    return Row(section, item, e.low, e.likely, e.high, e.unit, "; ".join(e.sources))
-
-
-def price_row(section: str, item: str, usd_per_hour: float, ref: PriceRef | None) -> Row:
-    """A price an hour with its provider, region, day and source."""
-    told = (
-        "your quote"
-        if ref is None
-        else f"{ref.provider} {ref.sku}, {ref.region}, {ref.as_of.isoformat()}, {ref.source}"
-    )
-    return Row(section, item, None, usd_per_hour, None, "USD/hour", told)
-
-
 def range_row(section: str, item: str, low: float, likely: float, high: float, unit: str,
               source: str) -> Row:  # fmt: skip
     """An input with its range and source."""
@@ -213,7 +198,8 @@ def worth_asking(answer: Assessment) -> list[Question]:
 # --- rows
 
 
-def _of(estimate: Estimate, section: str, item: str, source: str = "") -> Row:
+def row_of(estimate: Estimate, section: str, item: str, source: str = "") -> Row:
+    """An estimate as a row."""
     given = source or "; ".join(estimate.sources)
     return Row(section, item, estimate.low, estimate.likely, estimate.high, estimate.unit, given)
 
@@ -223,10 +209,10 @@ def _recommendation(answer: Assessment) -> Iterator[Row]:
     yield Row(section, answer.sentence)
     yield Row(section, answer.sureness, source=f"{answer.draws:,} draws" if answer.draws else "")
     yield Row(section, f"As of {answer.today.isoformat()}")
-    yield _of(best.usd_per_month, section, "Cost a month")
+    yield row_of(best.usd_per_month, section, "Cost a month")
     if best.usd_per_useful_hour is not None:
-        yield _of(best.usd_per_useful_hour, section, "Cost of a useful hour")
-    yield _of(best.time, section, best.time_label)
+        yield row_of(best.usd_per_useful_hour, section, "Cost of a useful hour")
+    yield row_of(best.time, section, best.time_label)
     for place, share in answer.placement_probability:
         name = PLACEMENT_LABELS.get(place, place)
         yield Row(section, f"{name} comes out best", likely=share * 100, unit="% of draws")
@@ -242,7 +228,7 @@ def _stage(section: str, stage: StagePlan, head: str) -> Iterator[Row]:
     how = ", ".join(x for x in (stage.network, words.terms(stage.acquisition), stage.note) if x)
     yield Row(section, f"{head}, {how}", likely=stage.units, unit=unit)
     yield Row(section, f"{head}, machines", likely=stage.machines, unit="machines")
-    yield _of(stage.usd_per_month, section, f"{head}, cost a month")
+    yield row_of(stage.usd_per_month, section, f"{head}, cost a month")
     yield Row(section, f"{head}, busy", likely=stage.busy_hours_per_month, unit="h/month")
     yield Row(section, f"{head}, utilization", likely=stage.utilization * 100, unit="%")
     if stage.price is not None:
@@ -273,10 +259,10 @@ def _option(option: Option, head: str) -> Iterator[Row]:
     section = "Options"
     what = f"{words.placement(option)}, {words.scale(option)}, {words.terms(option.acquisition)}"
     yield Row(section, f"{head}{what}", likely=option.units, unit="GPUs and servers")
-    yield _of(option.usd_per_month, section, f"{head}Cost a month")
+    yield row_of(option.usd_per_month, section, f"{head}Cost a month")
     if option.usd_per_useful_hour is not None:
-        yield _of(option.usd_per_useful_hour, section, f"{head}Cost of a useful hour")
-    yield _of(option.time, section, f"{head}{option.time_label}")
+        yield row_of(option.usd_per_useful_hour, section, f"{head}Cost of a useful hour")
+    yield row_of(option.time, section, f"{head}{option.time_label}")
     yield Row(section, f"{head}Score", likely=option.score * 100, unit=POINTS)
     for c in option.contributions:
         item = f"{head}{c.title}: {c.because}"
@@ -341,7 +327,7 @@ def _questions(answer: Assessment) -> Iterator[Row]:
 def _assumptions(answer: Assessment) -> Iterator[Row]:
     for given in answer.assumptions:
         item = f"{given.title} ({_basis(given.answered, given.certainty)})"
-        yield _of(given.estimate, "Assumptions", item, given.source)
+        yield row_of(given.estimate, "Assumptions", item, given.source)
 
 
 def _shares(answer: Assessment) -> Iterator[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 import streamlit as st
 
@@ -14,7 +13,6 @@ from engine.estimate.speedups import Speedup
 from engine.explain.jobs import JobOption, JobReport
 from engine.explain.jobs_model_words import machines_said
 from engine.explain.jobs_models import ModelOption, ModelReport
-from engine.explain.plan_tables import job_csv
 from engine.workload.jobs_terms import FIELD_LABELS
 from pages.components import fields, jobs_charts, labels, shell
 from pages.components.labels import plain
@@ -23,17 +21,6 @@ from pages.components.term_fields import complain, copy, key_of, term
 OF = "jobs"
 SHOWN = 8
 USUAL = ""
-
-
-def downloads(report: JobReport | ModelReport) -> None:
-    """The page as CSV."""
-    # A download runs without a session: it may close over frozen values and nothing else.
-    link = shell.share_address(shell.workload(), page="jobs_plan")
-    st.download_button(
-        "CSV of this page", lambda: job_csv(report, link),
-        f"clusterfit-compute-{date.today():%Y-%m-%d}.csv", "text/csv", on_click="ignore",
-        icon=":material/table:", help="Every figure of this page in one table",
-    )  # fmt: skip
 
 
 def _tile(label: str, figure: str, under: str, helped: str = "") -> None:

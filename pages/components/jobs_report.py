@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import date
 from typing import TypeVar
 
 import streamlit as st
 
-from engine.errors import ClusterFitError, InputError
 from engine.explain.jobs import JobReport, job_report
 from engine.explain.jobs_models import ModelReport, model_report
 from engine.workload.settings import Settings
 from engine.workload.workload import Workload
 from pages.components import shell
 
-LOG = logging.getLogger(__name__)
 R = TypeVar("R")
 
 
@@ -43,18 +40,9 @@ def _model(body: str, under: str, today: str) -> ModelReport:
 
 
 def _kept(work: Callable[..., R], body: str, under: str, today: str) -> R:
-    try:
+    with shell.worked_out("these figures together", body, under):
         return work(
             Workload.model_validate_json(body),
             Settings.model_validate_json(under),
             today=date.fromisoformat(today),
         )
-    except ClusterFitError:
-        raise
-    except (ValueError, ArithmeticError):
-        # A fault of ours, never the visitor's: it goes to the log, and the page stays whole.
-        LOG.exception("no plan for %s under %s", body, under)
-        raise InputError(
-            "these figures together could not be worked out",
-            right="look for a figure that is far too small or too large",
-        ) from None

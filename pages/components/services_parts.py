@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-from datetime import date
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,6 @@ import streamlit as st
 from engine.assessment import Assessment
 from engine.estimate.services import TITLES as RESOURCE_TITLES
 from engine.estimate.services import Resource
-from engine.explain.plan_tables import services_csv
 from engine.explain.services import TERMS, Fleet, Sizing
 from engine.explain.services_drawing import TITLES as PATTERNS
 from engine.explain.services_drawing import Drawing, draw_pipeline
@@ -51,18 +49,8 @@ def report_of(answer: Assessment) -> ServicesReport:
 @st.cache_resource(max_entries=128, show_spinner="Working out machines and placements…")
 def _report(key: tuple[str, ...], _answer: Assessment) -> ServicesReport:
     # Frozen through and through, so all sessions may share one object.
-    return services_report(_answer)
-
-
-def downloads(report: ServicesReport, today: date) -> None:
-    """The page as CSV."""
-    # A download runs without a session: it may close over frozen values and nothing else.
-    link = shell.share_address(shell.workload(), page="services_plan")
-    st.download_button(
-        "CSV of this page", lambda: services_csv(report, link),
-        f"clusterfit-services-{today:%Y-%m-%d}.csv", "text/csv", on_click="ignore",
-        icon=":material/table:", help="Every figure of this page in one table",
-    )  # fmt: skip
+    with shell.worked_out("machines and placements", *key):
+        return services_report(_answer)
 
 
 def figures(s: Sizing) -> None:

@@ -11,7 +11,6 @@ from engine.explain import serving_words as words
 from engine.explain.serving import ServingReport
 from engine.explain.serving_cases import serving_cases
 from engine.explain.serving_pictures import side_by_side
-from engine.explain.serving_table import serving_csv
 from pages.components import labels, shell
 from pages.components.labels import money, plain
 from pages.components.serving_inputs import OF
@@ -297,14 +296,3 @@ def assumptions(report: ServingReport) -> None:
                 "egress and storage are small for text and left out."
             )
         )
-
-
-def downloads(report: ServingReport) -> None:
-    """The plan as CSV."""
-    # A download runs without a session: it may close over frozen values and nothing else.
-    link = shell.share_address(shell.workload(), page="serving_plan")
-    st.download_button(
-        "CSV of the plan", lambda: serving_csv(report, link),
-        f"clusterfit-serving-{report.today:%Y-%m-%d}.csv", "text/csv", on_click="ignore",
-        icon=":material/table:", help="Every figure of this page in one table",
-    )  # fmt: skip

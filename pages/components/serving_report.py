@@ -8,7 +8,7 @@ from datetime import date
 import streamlit as st
 
 from engine.catalogue import load_catalogue
-from engine.errors import ClusterFitError, InputError
+from engine.errors import ClusterFitError
 from engine.estimate.serving_frontier import Check, check_plan
 from engine.explain.serving import ServingReport, serving_report
 from engine.workload.cost_terms import CostTerms
@@ -32,7 +32,7 @@ def report_of(workload: Workload) -> ServingReport:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _report(body: str, terms: str, costs: str, today: str) -> ServingReport:
-    try:
+    with shell.worked_out("these figures together", body, terms):
         return serving_report(
             Workload.model_validate_json(body),
             ServingTerms.model_validate_json(terms),
@@ -40,14 +40,6 @@ def _report(body: str, terms: str, costs: str, today: str) -> ServingReport:
             date.fromisoformat(today),
             CostTerms.model_validate_json(costs),
         )
-    except ClusterFitError:
-        raise
-    except (ValueError, ArithmeticError):
-        LOG.exception("no serving plan for %s under %s", body, terms)
-        raise InputError(
-            "these figures together could not be worked out",
-            right="look for a figure that is far too small or too large",
-        ) from None
 
 
 def simulate(report: ServingReport) -> None:

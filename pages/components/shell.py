@@ -12,7 +12,7 @@ which run before the page does, so that the menu already carries the new state.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from typing import Any
@@ -288,6 +288,37 @@ def share_address(of: Workload, page: str = "recommendation") -> str:
     return share_link(of, f"{base}/{page}", settings=settings())
 
 
+def csv_button(of: str, make: Callable[[str], bytes], page: str, today: date) -> None:
+    """Every figure of a page as CSV.
+
+    make : takes the page's link. A download runs without a session, so it may hold frozen values
+        and nothing else.
+    """
+    link = share_address(workload(), page=page)
+    st.download_button(
+        "CSV of this page", lambda: make(link), f"clusterfit-{of}-{today:%Y-%m-%d}.csv", "text/csv",
+        on_click="ignore", icon=":material/table:", help="Every figure of this page in one table",
+    )  # fmt: skip
+
+
+@contextmanager
+def worked_out(what: str, *inputs: str) -> Iterator[None]:
+    """A fault of ours, never the visitor's, goes to the log, and the page stays whole.
+
+    what : what could not be worked out, for the visitor; inputs : what stands in the log
+    """
+    try:
+        yield
+    except ClusterFitError:
+        raise
+    except (ValueError, ArithmeticError):
+        LOG.exception("not worked out: %s, for %s", what, " under ".join(inputs))
+        raise InputError(
+            f"{what} could not be worked out",
+            right="look for a figure that is far too small or too large",
+        ) from None
+
+
 def currency() -> Currency:
     """The currency in which money is shown."""
     return currency_of(settings().costs)
@@ -301,16 +332,8 @@ def costs(of: Workload) -> CostReport:
 @st.cache_resource(max_entries=64, show_spinner="Working out every way to pay…")
 def _costs(body: str, under: str, today: str) -> CostReport:
     answer = _assess(body, under, today)
-    try:
+    with worked_out("the costs of this plan", body, under):
         return cost_report(answer)
-    except ClusterFitError:
-        raise
-    except (ValueError, ArithmeticError):
-        LOG.exception("no costs for %s under %s", body, under)
-        raise InputError(
-            "the costs of this plan could not be worked out",
-            right="look for a term that is far too small or too large",
-        ) from None
 
 
 def assessment(of: Workload, under: Settings | None = None) -> Assessment:
@@ -325,21 +348,12 @@ def assessment(of: Workload, under: Settings | None = None) -> Assessment:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _assess(body: str, under: str, today: str) -> Assessment:
     # The answer is frozen through and through, so all sessions may share one object.
-    try:
+    with worked_out("these answers together", body):
         return assess(
             Workload.model_validate_json(body),
             settings=Settings.model_validate_json(under),
             today=date.fromisoformat(today),
         )
-    except ClusterFitError:
-        raise
-    except (ValueError, ArithmeticError):
-        # A fault of ours, never the visitor's: it goes to the log, and the page stays whole.
-        LOG.exception("no answer for %s", body)
-        raise InputError(
-            "these answers together could not be worked out",
-            right="look for a figure that is far too small or too large",
-        ) from None
 
 
 def training(of: Workload) -> TrainingReport:
@@ -349,20 +363,12 @@ def training(of: Workload) -> TrainingReport:
 
 @st.cache_resource(max_entries=64, show_spinner="Searching every way to split the job…")
 def _training(body: str, under: str, today: str) -> TrainingReport:
-    try:
+    with worked_out("the training plan", body, under):
         return train_report(
             Workload.model_validate_json(body),
             Settings.model_validate_json(under),
             today=date.fromisoformat(today),
         )
-    except ClusterFitError:
-        raise
-    except (ValueError, ArithmeticError):
-        LOG.exception("no training plan for %s under %s", body, under)
-        raise InputError(
-            "the training plan could not be worked out",
-            right="look for a term that is far too small or too large",
-        ) from None
 
 
 def training_offer(of: Workload) -> tuple[dict[str, str], dict[str, str]]:
