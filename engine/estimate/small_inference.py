@@ -202,6 +202,31 @@ def without_matrix_units(rate: Predicted) -> Predicted:
 # ---- inside a latency target ---------------------------------------------------------------------
 
 
+def scaled(rate: Predicted, size: float, fastest: Predicted) -> Predicted:
+    """The rate of a model that does `size` times the work of the one that was measured.
+
+    Work scales it. Far from the measured size the band is wider, and no unit answers more than the
+    fastest that was measured on it: to take a request in and hand it back costs time however small
+    the net.
+
+    size : above 0; fastest : the same unit's rate of the lightest model measured
+    """
+    if size == 1.0:
+        return rate
+    reach = parameter("scaled_reach")
+    spread = 1.0 if 1 / reach <= size <= reach else parameter("scaled_spread")
+    top = max(rate.likely, fastest.likely)
+    low, likely, high = (
+        min(each / size * by, top)
+        for each, by in ((rate.low, 1 / spread), (rate.likely, 1.0), (rate.high, spread))
+    )
+    how = f"not measured: by its work from what was; {rate.how}"
+    if likely == top:
+        how = f"not measured: as the lightest model that was; {fastest.how}"
+        low = min(low, fastest.low / spread)
+    return Predicted(low, likely, max(high, likely), how, False)
+
+
 def gpu_response(
     rate: Real, offline_per_s: Real, percentile: float, hold_s: Real = 0.0
 ) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.assessment import PriceRef
-from engine.catalogue import Catalogue
+from engine.catalogue import Accelerator, Catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
 from engine.decide.inputs import Range
@@ -41,6 +41,7 @@ from engine.estimate.small_inference import (
     models,
     parameter,
     rates,
+    scaled,
     units_for,
     without_matrix_units,
 )
@@ -267,7 +268,8 @@ def _option(
         and not has_matrix_units(unit.sku, unit.server)
     ):
         rate = without_matrix_units(rate)
-    three = np.array([rate.low, rate.likely, rate.high]) / size
+    rate = scaled(rate, size, _lightest(gpu, target is not None) or rate)
+    three = np.array([rate.low, rate.likely, rate.high])
     hold = terms.hold_ms / 1000.0
     cores, worker, capacity = 0.0, 1, three
     if gpu is not None:
@@ -316,6 +318,13 @@ def _option(
         Predicted(float(three[0]), float(three[1]), float(three[2]), rate.how, rate.measured),
         cores, worker,
     )  # fmt: skip
+
+
+def _lightest(gpu: Accelerator | None, one_by_one: bool) -> Predicted | None:
+    """The rate of the lightest model measured on such a unit; on cores, trees."""
+    if gpu is not None:
+        return gpu_rate("dlrm", gpu)
+    return core_rate("trees" if one_by_one else "trees-batch")
 
 
 def _hours_of_items(found: Mapping[str, Range], capacity: Array) -> Array:

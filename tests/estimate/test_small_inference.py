@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
 from engine.estimate.small_inference import (
+    Predicted,
     check_models,
     core_rate,
     cpu_capacity,
@@ -23,10 +25,13 @@ from engine.estimate.small_inference import (
     models,
     parameter,
     rates,
+    scaled,
     units_for,
     worker_service_s,
     worker_sizes,
 )
+from engine.explain.jobs_models import model_report
+from engine.workload.examples import EXAMPLES
 
 
 def test_rates_have_sources_and_cores() -> None:
@@ -144,3 +149,28 @@ def test_units_are_whole_and_none_for_no_requests() -> None:
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(InputError, match="not measured"):
         check_models("resnet-9000")
+
+
+def test_far_from_what_was_measured_the_band_widens_and_no_rate_passes_the_lightest_model() -> None:
+    measured = Predicted(80.0, 100.0, 120.0, "measured: somewhere", True)
+    light = Predicted(4000.0, 5000.0, 6000.0, "measured: trees", True)
+
+    def rate(size: float) -> tuple[float, float, float, bool]:
+        found = scaled(measured, size, light)
+        return found.low, found.likely, found.high, found.measured
+
+    assert scaled(measured, 1.0, light) is measured
+    assert rate(2.0) == (40.0, 50.0, 60.0, False)  # half the rate for twice the work
+    # A hundred times the work: a hundredth of the rate, a third to three times of that.
+    assert rate(100.0) == pytest.approx((0.8 / 3, 1.0, 3.6, False))
+    # A hundredth of the work would give 10,000 a second; the lightest model gives 5,000.
+    assert rate(0.01) == pytest.approx((4000 / 3, 5000.0, 5000.0, False))
+
+
+def test_a_tiny_net_answers_no_faster_on_a_core_than_trees() -> None:
+    trees = core_rate("trees")
+    assert trees is not None
+    report = model_report(EXAMPLES["trading-path"].workload, today=date(2026, 12, 1))
+    assert report.cpu is not None
+    assert not report.cpu.measured
+    assert report.cpu.rate.likely == pytest.approx(trees.likely)
