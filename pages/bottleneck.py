@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.explain import curves
+from engine.explain.curves import bottleneck
 from engine.workload.answers import RESOURCES
 from pages.components import fields, labels, question_charts, shares_editor, shell
 
@@ -25,29 +25,29 @@ with shell.page("Where does the time go?", ":material/speed:", question="bottlen
             if workload.time_shares or workload.symptoms:
                 st.caption("What you ticked or measured goes before what is named here.")
         elif way == WAYS[1]:
-            shares_editor.symptoms(curves.SYMPTOMS)
+            shares_editor.symptoms(bottleneck.SYMPTOMS)
         else:
             shares_editor.shares([r.value for r in RESOURCES])
 
-    shares, gpu = curves.time_shares(workload), curves.gpu_ceiling(workload)
+    shares, gpu = bottleneck.time_shares(workload), bottleneck.gpu_ceiling(workload)
     with picture:
         st.subheader(gpu.title, anchor=False)
         question_charts.time_shares(shares, gpu)
         if not workload.answered["bottleneck"]:
             st.caption("Not answered yet: these are the usual shares of this kind of work.")
-        for symptom, resource, share in curves.symptom_reading(workload):
+        for symptom, resource, share in bottleneck.symptom_reading(workload):
             st.caption(labels.plain(f"{symptom}: {share:.0%} {resource}"))
 
     roofline, follows = st.columns(2, gap="large")
     with roofline:
-        title, text = curves.roofline_message(workload)
+        title, text = bottleneck.roofline_message(workload)
         st.subheader(title, anchor=False)
-        question_charts.roofline(curves.roofs(), curves.intensity(workload))
-        ridges = ", ".join(f"{roof.name} {roof.ridge:,.0f}" for roof in curves.roofs())
+        question_charts.roofline(bottleneck.roofs(), bottleneck.intensity(workload))
+        ridges = ", ".join(f"{roof.name} {roof.ridge:,.0f}" for roof in bottleneck.roofs())
         st.caption(labels.plain(f"{text} Ridges, in FLOP per byte: {ridges}."))
     with follows:
         st.subheader("What follows for this job", anchor=False)
-        st.markdown(labels.plain(curves.fix_first(workload)))
+        st.markdown(labels.plain(bottleneck.fix_first(workload)))
         st.markdown(gpu.message)
     answer = shell.assessment(workload)
     question_charts.verdicts("bottleneck", answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.explain import curves
+from engine.explain.curves import failure
 from engine.workload.answers import FAILURE_LABELS, FailureMode
 from engine.workload.workload import applies
 from pages.components import fields, labels, question_charts, shell
@@ -18,7 +18,7 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
     )
     question, picture = st.columns(2, gap="large")
     with question:
-        captions = [curves.MEANS[mode] for mode in FailureMode]
+        captions = [failure.MEANS[mode] for mode in FailureMode]
         fields.field("failure_mode", widget="radio", sure=False, captions=captions)
         fields.field("failure_mode_sure", widget="segments", label="How sure of this")
         for name in ("downtime", "consistency"):
@@ -27,14 +27,14 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
 
     answer = shell.assessment(workload)
     with picture:
-        figure = curves.failure_picture(answer)
+        figure = failure.failure_picture(answer)
         st.subheader(labels.plain(figure.title), anchor=False)
         question_charts.picture(figure)
         st.caption(labels.plain(figure.message))
 
     st.subheader("What each failure asks for", anchor=False)
-    asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in curves.ASKS.items()}
-    question_charts.remedies(asks, curves.REMEDIES, FAILURE_LABELS[workload.failure_mode])
+    asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in failure.ASKS.items()}
+    question_charts.remedies(asks, failure.REMEDIES, FAILURE_LABELS[workload.failure_mode])
 
     here, distributed = st.columns(2, gap="large")
     with here:
@@ -44,7 +44,7 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
     with distributed:
         st.subheader("Does it need a distributed system at all?", anchor=False)
         st.markdown(labels.plain(answer.architecture.verdict))
-        for flag in curves.distribution_flags(answer):
+        for flag in failure.distribution_flags(answer):
             icon = ":material/flag:" if flag.holds else ":material/remove:"
             met = "" if flag.holds else " (not so here)"
             st.markdown(f"{icon} **{labels.plain(flag.rule)}**{met}: {labels.plain(flag.here)}")

@@ -7,7 +7,7 @@ from datetime import date
 import streamlit as st
 
 from engine.errors import InputError
-from engine.explain import curves
+from engine.explain.curves import fraction
 from engine.workload.answers import Certainty
 from engine.workload.workload import Workload
 from pages.components import fields, labels, question_charts, shell
@@ -40,7 +40,7 @@ def set_it(likely: float) -> None:
 
 def usual(now: Workload) -> None:
     """The prior of the kind of work, to take or to leave open."""
-    low, likely, high, source = curves.usual_fraction(now)
+    low, likely, high, source = fraction.usual_fraction(now)
     st.markdown(f"**{percent(likely)}** is usual for this kind of work.")
     st.caption(
         labels.plain(
@@ -93,8 +93,8 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
         "The share of the single-core time that many processors can do at once. The rest caps the "
         "speed-up, however much hardware is added."
     )
-    low, likely, high, told = curves.present_fraction(workload)
-    reading = curves.read_timings(workload)
+    low, likely, high, told = fraction.present_fraction(workload)
+    reading = fraction.read_timings(workload)
     question, picture = st.columns(2, gap="large")
     with question:
         used = 2 if workload.timings and workload.parallel_fraction is None else 0
@@ -113,12 +113,12 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
             )
     with picture:
         timed = reading is not None and workload.parallel_fraction is None
-        title = curves.speedup_title(likely, reading, timed)
+        title = fraction.speedup_title(likely, reading, timed)
         st.subheader(title, anchor=False)
         question_charts.speedup(
-            curves.speedup_curve(likely),
-            None if told else (curves.speedup_curve(low), curves.speedup_curve(high)),
-            curves.speedup_limit(likely), reading, timed,
+            fraction.speedup_curve(likely),
+            None if told else (fraction.speedup_curve(low), fraction.speedup_curve(high)),
+            fraction.speedup_limit(likely), reading, timed,
             f"{title}, parallel part {percent(likely)}.",
         )  # fmt: skip
         if reading is not None:
@@ -126,7 +126,7 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
 
     st.subheader("From which fraction on is a GPU the cheaper?", anchor=False)
     question, picture = st.columns(2, gap="large")
-    price = curves.price_ratio(workload, date.today())
+    price = fraction.price_ratio(workload, date.today())
     with question:
         fields.field("gpu_speedup", sure=False)
         fields.field("gpu_speedup_sure", widget="segments", label="How sure of the speed-up")
@@ -145,20 +145,20 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
     with picture:
         try:
             ratio = price.ratio if tried is None else tried
-            crossing = curves.crossover_picture(workload, ratio)
+            crossing = fraction.crossover_picture(workload, ratio)
         except InputError as error:
             question.error(labels.plain(error), icon=":material/error:")
-            crossing = curves.crossover_picture(workload, price.ratio)
+            crossing = fraction.crossover_picture(workload, price.ratio)
         st.markdown(f"**{labels.plain(crossing.title)}**")
-        question_charts.crossover(crossing, curves.ARTICLE_FRACTION, likely)
+        question_charts.crossover(crossing, fraction.ARTICLE_FRACTION, likely)
         st.caption(
             labels.plain(
                 f"{crossing.message} At your fraction the GPU's work costs {crossing.cost_now:.2g} "
-                f"of the server's. Dashed: the article's 70% at {curves.ARTICLE_RATIO:g} times the "
-                f"price and {curves.ARTICLE_SPEEDUP:g} times the speed."
+                f"of the server's. Dashed: the article's 70% at {fraction.ARTICLE_RATIO:g} times "
+                f"the price and {fraction.ARTICLE_SPEEDUP:g} times the speed."
             )
         )
     answer = shell.assessment(workload)
-    because = {"seventy_percent": curves.crossover_reason(crossing, answer)}
+    because = {"seventy_percent": fraction.crossover_reason(crossing, answer)}
     question_charts.verdicts("parallel_fraction", answer, because)
     question_charts.faq("parallel_fraction", answer)

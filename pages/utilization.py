@@ -7,7 +7,7 @@ from datetime import date
 import streamlit as st
 
 from engine.assessment import PLACEMENT_LABELS
-from engine.explain import curves
+from engine.explain.curves import common, utilization
 from engine.workload.answers import UtilizationBy
 from pages.components import fields, labels, question_charts, shell
 
@@ -29,30 +29,30 @@ with shell.page(TITLE, ":material/schedule:", question="utilization") as workloa
         with cells.container():
             fields.field(name, sure=False)
     fields.field("useful_hours_sure", widget="segments", label="How sure of the hours")
-    use, told = curves.stated_use(workload)
+    use, told = common.stated_use(workload)
     if not told:
         st.caption(f"Not answered yet: {use:.0%} of the month is usual for this kind of work.")
 
     answer = shell.assessment(workload)
-    lead = curves.lead_stage(answer)
+    lead = common.lead_stage(answer)
     hardware = PLACEMENT_LABELS[lead.hardware]
-    unit = curves.unit_of_interest(answer, date.today())
-    found = curves.ways_to_pay(unit)
-    title, text = curves.cheapest_at(found, use)
+    unit = utilization.unit_of_interest(answer, date.today())
+    found = utilization.ways_to_pay(unit)
+    title, text = utilization.cheapest_at(found, use)
     st.subheader(labels.plain(title), anchor=False)
     question_charts.ways(
-        found, hardware, use, curves.UTILIZATION_MARKS, curves.break_evens(found),
+        found, hardware, use, utilization.UTILIZATION_MARKS, utilization.break_evens(found),
         "you" if told else "usual",
         f"Cost of a useful hour of one {unit.name} against utilization. {title}. {text}",
     )  # fmt: skip
     st.caption(
         labels.plain(
             f"One {unit.name}. {text} Dots: break-evens at today's prices. Dashed: the articles' "
-            f"marks. The recommended machines would be busy {labels.percent(curves.use_on(lead))} "
-            "of the hours."
+            "marks. The recommended machines would be busy "
+            f"{labels.percent(utilization.use_on(lead))} of the hours."
         )
     )
-    plan = curves.commitment(answer, found, lead)
+    plan = utilization.commitment(answer, found, lead)
     if plan is not None:
         picture, follows = st.columns([3, 2], gap="large")
         with picture:

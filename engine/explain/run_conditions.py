@@ -22,7 +22,7 @@ from engine.estimate.calibration_table import training_calibration
 from engine.estimate.failure_rates import fleet, reliability_parameters
 from engine.estimate.reliability import Array, Real, spot_paid_goodput
 from engine.estimate.run_reliability import Checks, RunConditions, through
-from engine.explain.curves import lead_stage
+from engine.explain.curves.common import lead_stage
 from engine.workload.answers import Kind
 from engine.workload.reliability_terms import ReliabilityTerms, Spot
 from engine.workload.workload import HOURS_PER_MONTH, LLM_TRAINING, SERVICES

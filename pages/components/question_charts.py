@@ -13,18 +13,11 @@ from typing import Any
 import streamlit as st
 
 from engine.assessment import PLACEMENT_LABELS, Assessment
-from engine.explain.curves import (
-    Commitment,
-    CrossoverPicture,
-    GpuCeiling,
-    Picture,
-    Roof,
-    TimeShare,
-    TimingReading,
-    WayToPay,
-    own_answers,
-    rules_at,
-)
+from engine.explain.curves.bottleneck import GpuCeiling, Roof, TimeShare
+from engine.explain.curves.failure import Picture
+from engine.explain.curves.fraction import CrossoverPicture, TimingReading
+from engine.explain.curves.own import own_answers, rules_at
+from engine.explain.curves.utilization import Commitment, WayToPay
 from engine.explain.faq import answers_for
 from pages.components import labels
 from pages.components import layers as vl
