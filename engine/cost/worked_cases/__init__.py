@@ -1,0 +1,48 @@
+"""The articles' money cases: as written, corrected, and why they differ.
+
+The inputs are rows of data/cost_parameters.csv with the claim they come from; the corrections go
+through the same functions as any other plan. A row without a written figure is one that the article
+leaves out; a row without a correction is as written and right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.cost.worked_cases.case import CaseRow, WorkedCase
+from engine.cost.worked_cases.losses import checkpoints, corruption, idle, lost_hours
+from engine.cost.worked_cases.moving import logistics
+from engine.cost.worked_cases.offers import dedicated_prices, hourly_slip, option_a
+from engine.cost.worked_cases.owning import (
+    client_20,
+    cluster_16,
+    purchase_prices,
+    resale,
+    running_cost,
+)
+from engine.cost.worked_cases.runs import break_even_runs, runs_47
+
+__all__ = ["CASES", "CaseRow", "WorkedCase", "worked_cases"]
+
+CASES: tuple[Callable[[], WorkedCase], ...] = (
+    runs_47,
+    break_even_runs,
+    dedicated_prices,
+    option_a,
+    resale,
+    running_cost,
+    idle,
+    corruption,
+    hourly_slip,
+    lost_hours,
+    cluster_16,
+    client_20,
+    logistics,
+    checkpoints,
+    purchase_prices,
+)
+
+
+def worked_cases() -> tuple[WorkedCase, ...]:
+    """All cases, in the order of the articles."""
+    return tuple(case() for case in CASES)
