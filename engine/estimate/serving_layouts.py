@@ -44,6 +44,13 @@ class PriceTag:
     age_days: int
     freshness: str
     source: str
+    region: str = ""
+    confidence: str = ""
+
+
+def machine_id(sku: str, per_machine: int) -> str:
+    """A stable name of a machine: the hardware and how many come together."""
+    return f"{sku}x{per_machine}".lower().replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class Machine:
     @property
     def id(self) -> str:
         """A stable name: the hardware and how many come together."""
-        return f"{self.sku}x{self.per_machine}".lower().replace(" ", "-")
+        return machine_id(self.sku, self.per_machine)
 
     @property
     def label(self) -> str:

@@ -91,6 +91,8 @@ def _placement(section: str, way: Placement) -> Iterator[Row]:
     if math.isfinite(way.hours) and way.hours > 0:
         yield Row(section, f"{way.label}: a run", None, way.hours, None, "h")
     yield Row(section, "moving data out", None, way.egress_usd, None, "USD/month")
+    for price in way.prices:
+        yield from _hour(section, price.name, price.usd_per_unit_hour, price.ref)
     for s in way.stages:
         item = f"{s.name} on {s.hardware}"
         yield Row(section, f"{item}: units", None, s.units, None, "units")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.assessment import Assessment
+from engine.assessment import Assessment, PriceRef
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
@@ -53,8 +53,20 @@ class StagePlace:
 
 
 @dataclass(frozen=True, slots=True)
+class HourPrice:
+    """An hour on demand of one unit of a way's hardware; `ref` None where it is a quote."""
+
+    name: str
+    usd_per_unit_hour: float
+    ref: PriceRef | None
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
-    """One placement: hours of a run and USD a month; infinite where the deadline can't be kept."""
+    """One placement: hours of a run and USD a month; infinite where the deadline can't be kept.
+
+    prices : of the hardware that its stages use
+    """
 
     label: str
     hours: float
@@ -63,6 +75,7 @@ class Way:
     egress_usd: float
     cpu: str
     gpu: str
+    prices: tuple[HourPrice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +310,13 @@ def _way(i: int, cpu: Unit, gpu: Unit, p: Placed, stages: Sequence[Stage], terms
         )
         for j, s in enumerate(stages)
     )
+    used = [unit for unit, name in ((cpu, "CPU"), (gpu, "GPU")) if name in names]
+    prices = tuple(
+        HourPrice(u.name, u.prices["on_demand"].likely, u.prices["on_demand"].ref) for u in used
+    )
     return Way(
         " → ".join(names), float(p.hours[i, 0]), float(p.usd[i, 0]), rows, float(p.egress[i]),
-        cpu.name, gpu.name,
+        cpu.name, gpu.name, prices,
     )  # fmt: skip
 
 

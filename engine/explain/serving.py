@@ -13,12 +13,13 @@ from datetime import date
 
 import numpy as np
 
-from engine.assessment import PriceRef
+from engine.assessment import Option, PriceRef
 from engine.catalogue import Catalogue
 from engine.cost.api_prices import Buying, api_offers, buying, of_same_size
 from engine.decide.candidates import Price, Unit, cpu_units, gpu_units
 from engine.decide.priors import prior
 from engine.decide.quotes import with_quotes
+from engine.decide.service_sizing import growth, spare_rule
 from engine.estimate.cold_start import (
     WAYS,
     ColdStart,
@@ -40,7 +41,7 @@ from engine.estimate.serving_frontier import (
     disaggregated,
     frontier,
 )
-from engine.estimate.serving_layouts import Machine, Precision, PriceTag
+from engine.estimate.serving_layouts import Machine, Precision, PriceTag, machine_id
 from engine.estimate.serving_plan import (
     DAYS_PER_MONTH,
     HOURS_PER_MONTH,
@@ -56,7 +57,7 @@ from engine.estimate.serving_points import CpuBox, Load, Targets
 from engine.estimate.shape import ModelShape
 from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
-from engine.workload.answers import LOCATION_LABELS, Kind, Location
+from engine.workload.answers import LOCATION_LABELS, Kind, Location, ModelClass
 from engine.workload.cost_terms import CostTerms
 from engine.workload.serving_terms import (
     DayShape,
@@ -125,6 +126,7 @@ class ServingReport:
     notes: tuple[str, ...]
     place: str
     today: date
+    pay: Pay
 
     @property
     def ask(self) -> ServingAsk:
@@ -134,21 +136,28 @@ class ServingReport:
 
 def serving_report(
     workload: Workload, terms: ServingTerms, catalogue: Catalogue, today: date,
-    costs: CostTerms | None = None,
+    costs: CostTerms | None = None, recommended: Option | None = None,
 ) -> ServingReport:  # fmt: skip
     """The report for a workload under the page's terms.
+
+    recommended : the decision's best option; its way to pay and its machines come first where the
+        terms leave them open
 
     Raises
     ------
     InputError : with the field's name, when a value can't be used
     """
+    wanted, pay = _first(workload, recommended)
+    if terms.pay is Pay.recommended:
+        terms = terms.model_copy(update={"pay": pay})
+    wanted = wanted if terms.pay is pay else ""
     named_shape = shape_of_terms(terms)
     resolved = _resolve(workload, terms, named_shape)
     ask = ask_of(workload, terms, {r.name: r.value for r in resolved})
     quoted, unknown = with_quotes(catalogue, workload, today)
     machines = machines_of(workload, terms, quoted, today, costs or CostTerms())
     answer = plan_serving(ask, machines)
-    chosen = best_layout(answer, terms.option)
+    chosen = best_layout(answer, terms.option, wanted)
     return ServingReport(
         answer,
         chosen,
@@ -162,7 +171,21 @@ def serving_report(
         (*_term_notes(workload, terms), *_other_size(workload, named_shape), *unknown),
         _place(workload.location),
         today,
+        terms.pay,
     )
+
+
+def _first(w: Workload, recommended: Option | None) -> tuple[str, Pay]:
+    """The recommendation's machine, by its id here, and its way to pay; none for other models."""
+    is_llm = w.kind is Kind.online_inference and w.model_class is ModelClass.llm
+    if recommended is None or not is_llm:
+        return "", Pay.on_demand
+    # Beside GPUs a CPU server takes the requests and no model.
+    stage = min(recommended.stages, key=lambda s: s.hardware == "cpu")
+    if not stage.machines:
+        return "", Pay.on_demand
+    per_machine = max(stage.units // stage.machines, 1)
+    return machine_id(stage.sku, per_machine), Pay(stage.acquisition)
 
 
 # ---- what is asked -------------------------------------------------------------------------------
@@ -217,7 +240,14 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
         float(terms.weights.value), float(terms.cache.value) / 8.0, ENGINES[terms.engine]
     )
     keep = Keep.always_on if terms.pay in COMMITTED else terms.keep
-    return ServingAsk(shape, load, traffic, targets, precision, terms.spare, keep.value)
+    least, share = spare_rule(w) if terms.spare is None else (terms.spare, 0.0)
+    room = 1.0
+    if terms.pay in COMMITTED:
+        varies = w.monthly_variation
+        room = growth(prior(w.kind, "monthly_variation").likely if varies is None else varies)
+    return ServingAsk(
+        shape, load, traffic, targets, precision, least, keep.value, share, float(room)
+    )
 
 
 def _place(location: Location) -> str:
@@ -287,8 +317,7 @@ def machines_of(
 
 
 def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
-    price = unit.prices.get(terms.pay.value)
-    if price is None:
+    if terms.pay is Pay.recommended or (price := unit.prices.get(terms.pay.value)) is None:
         return None
     # What is bought comes as a whole machine: no single GPU of a board of eight.
     count = unit.per_machine if price.owner is None else price.owner.units_per_machine
@@ -320,7 +349,10 @@ def _tag(ref: PriceRef | None, terms: str) -> PriceTag:
         return PriceTag(
             "bought", terms, None, 0, "fresh", "data/capital.csv and data/cost_parameters.csv"
         )
-    return PriceTag(ref.provider, terms, ref.as_of, ref.age_days, ref.freshness, ref.source)
+    return PriceTag(
+        ref.provider, terms, ref.as_of, ref.age_days, ref.freshness, ref.source, ref.region,
+        ref.confidence,
+    )  # fmt: skip
 
 
 # ---- what stands beside the plan -----------------------------------------------------------------
@@ -406,9 +438,9 @@ def _zero(ask: ServingAsk, chosen: ServingOption, terms: ServingTerms) -> tuple[
         )  # fmt: skip
         # Rent by the second costs more; one's own machines cost what they cost.
         premium = 1.0 if way in ("new_machine", "warm_machine") else serverless_premium().likely
-        spare = ask.spare * chosen.candidate.machines_per_replica
         daily = sum(
-            max(h.machines - spare, 0) * each * premium * on_share(h.rate, seconds, idle)
+            chosen.candidate.machines(h.replicas) * each * premium
+            * on_share(h.rate, seconds, idle)
             for h in chosen.hours
         )
         target = ask.targets.ttft_s

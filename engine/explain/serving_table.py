@@ -71,14 +71,14 @@ def _plan(section: str, o: ServingOption) -> Iterator[Row]:
     machine, usd, seen = o.candidate.machine, o.usd_per_month, o.at_peak
     price, carried = machine.usd_per_unit_hour, o.candidate.capacity.requests
     tag = machine.price
-    dated = tag.as_of.isoformat() if tag.as_of is not None else ""
+    told = [tag.provider, tag.region, tag.as_of.isoformat() if tag.as_of is not None else ""]
     yield Row(section, "Cost", usd.low, usd.likely, usd.high, usd.unit)
     yield Row(section, "Cost, machines kept all day", None, o.usd_always_on, None, "USD/month")
     yield Row(section, "Cost, machines by the hour", None, o.usd_by_hour, None, "USD/month")
     yield Row(section, "A million tokens in", None, o.usd_per_million_in, None, "USD")
     yield Row(section, "A million tokens out", None, o.usd_per_million_out, None, "USD")
     yield Row(section, f"Price of {machine.name}, each", price.low, price.likely, price.high,
-              price.unit, f"{tag.provider}, {dated}: {tag.source}")  # fmt: skip
+              price.unit, f"{', '.join(x for x in told if x)}: {tag.source}")  # fmt: skip
     yield Row(section, f"Machines: {machine.label}", None, float(o.machines), None, "machines")
     yield Row(section, "Replicas at the peak", None, float(o.replicas), None, "replicas")
     yield Row(section, "GPUs of a replica", None, float(o.candidate.layout.gpus), None, "devices")

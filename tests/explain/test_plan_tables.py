@@ -14,6 +14,7 @@ from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.plan_tables import job_csv, services_csv
 from engine.explain.services_report import services_report
 from engine.report.table import COLUMNS
+from engine.workload.answers import Kind
 from engine.workload.examples import EXAMPLES
 from engine.workload.settings import Settings
 
@@ -82,3 +83,26 @@ def test_a_small_model_has_both_sides(name: str) -> None:
         if side is not None:
             machines = cell(rows, f"{label}, taken", f"{side.name}: machines")
             assert machines == side.machines
+
+
+def test_the_prices_of_a_pipelines_hardware_stand_with_region_day_and_source() -> None:
+    w = EXAMPLES["lora-7b"].workload.model_copy(update={"kind": Kind.pipeline})
+    report = services_report(assess(w, today=TODAY, draws=64))
+    assert report.pipeline is not None
+    assert report.pipeline.best is not None
+    rows = table(services_csv(report, LINK))
+    for price in report.pipeline.best.prices:
+        hour = cell(rows, "Stages, best", f"{price.name}: an hour of one")
+        assert hour == pytest.approx(price.usd_per_unit_hour)
+        assert price.ref is not None
+        told = [
+            r
+            for r in rows
+            if r["section"] == "Stages, best"
+            and f"{price.ref.provider} {price.ref.sku}," in r["item"]
+        ]
+        assert any(price.ref.region in r["item"] for r in told)
+        assert any(price.ref.as_of.isoformat() in r["item"] for r in told)
+        assert all(price.ref.source in r["source"] for r in told)
+    used = {s.hardware for s in report.pipeline.best.stages}
+    assert {p.name for p in report.pipeline.best.prices} == used
