@@ -91,7 +91,10 @@ def figures(checks: Sequence[RunCheck]) -> dict[str, float]:
 
 def _check(row: Mapping[str, str]) -> RunCheck:
     catalogue = load_catalogue()
-    choice = HardwareChoice(catalogue.accelerators[row["gpu"]], catalogue.networks[row["network"]])
+    choice = HardwareChoice(
+        catalogue.accelerators[row["gpu"]], catalogue.networks[row["network"]],
+        **_machine(row),
+    )  # fmt: skip
     gpus = int(row["gpus"])
     job = Job(
         _shape(row), float(row["tokens_b"]) * 1e9, (choice,), seq_len=int(row["seq_len"]),
@@ -108,6 +111,17 @@ def _check(row: Mapping[str, str]) -> RunCheck:
         row["model"], result.gpu_hours if row["hours_of"] == _RUN else _of_steps(result),
         float(row["gpu_hours"]), goodput, result, row["assumed"], row["source"],
     )  # fmt: skip
+
+
+def _machine(row: Mapping[str, str]) -> dict[str, Any]:
+    """What sets the row's machines apart from the catalogue's: GPUs of one that are joined, and
+    GB/s a direction between them."""
+    told: dict[str, Any] = {}
+    if row["gpus_per_node"]:
+        told["gpus_per_node"] = told["domain_gpus"] = int(row["gpus_per_node"])
+    if row["fast_gb_per_s"]:
+        told["fast_gb_per_s"] = float(row["fast_gb_per_s"])
+    return told
 
 
 def _of_steps(result: PlanResult) -> Estimate:

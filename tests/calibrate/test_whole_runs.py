@@ -59,11 +59,25 @@ def test_hours_of_steps_are_compared_without_stops(checks) -> None:
      ("StableLM-3B-4E1T", 30 * 24 * 256), ("MPT-7B", 9.5 * 24 * 440),
      ("GPT-NeoX 20B", 1830 * 96), ("Phi-4 14B", 21 * 24 * 1920),
      # 24,000 tokens a second and GPU; 3 trillion tokens.
-     ("TinyLlama 1.1B", 10 * 3456), ("DeepSeek-V2", 8.1 * 172_800)],
+     ("TinyLlama 1.1B", 10 * 3456), ("DeepSeek-V2", 8.1 * 172_800),
+     # Pretraining alone: the hours of Llama 3.1 hold its long contexts too.
+     ("Llama 3 8B", 1_300_000), ("Llama 3 70B", 6_400_000)],
 )  # fmt: skip
 def test_hours_are_those_that_were_published(model: str, hours: float) -> None:
     row = next(r for r in rows() if r["model"] == model)
     assert float(row["gpu_hours"]) == pytest.approx(hours)
+
+
+def test_machines_are_those_that_it_ran_on(checks) -> None:
+    # An H800 is an H100 with 400 GB/s both ways; a machine of Alps has four joined GH200.
+    told = {r["model"]: r for r in rows()}
+    for model in ("DeepSeek-V2", "DeepSeek-V3", "DeepSeek 67B"):
+        assert float(told[model]["fast_gb_per_s"]) == 400 / 2
+    choice = {c.model: c.result.choice for c in checks}
+    assert choice["Apertus 70B"].node == choice["Apertus 70B"].domain_gpus == 4
+    assert choice["Apertus 70B"].accelerator.max_per_node == 1
+    assert choice["DeepSeek-V3"].fast_gb_per_s == 200
+    assert choice["Llama 2 70B"].fast_gb_per_s is None
 
 
 def test_published_hours_are_possible() -> None:
