@@ -78,7 +78,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
         serving_parts.simulation(report)
         hours, front = st.columns(2, gap="large")
         with hours:
-            day = pictures.day_picture(option, shell.terms("serving").pay in COMMITTED)
+            day = pictures.day_picture(option, report.pay in COMMITTED)
             st.subheader(labels.plain(day.title), anchor=False)
             serving_charts.day(day)
             st.caption(labels.plain(day.message))

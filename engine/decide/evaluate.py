@@ -18,25 +18,33 @@ from engine.decide.candidates import Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
 from engine.decide.numbers import Array, Mask
-from engine.decide.paying import COMMITTED, fees_of, pool_lines, terms_of, usd_per_month
+from engine.decide.paying import (
+    COMMITTED,
+    fees_of,
+    pool_lines,
+    spot_goodput,
+    terms_of,
+    usd_per_month,
+)
 from engine.decide.priors import likely
 from engine.decide.service_sizing import (
     OF_TIME,
     SYSTEMS,
     Sized,
     by_resource,
+    growth,
     held_resources,
     needs,
     on_gpus,
     on_servers,
     sized,
+    spare_units,
 )
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
 from engine.estimate.data_systems import Need
 from engine.estimate.jobs import REFERENCE_VCPU, Stage
-from engine.estimate.reliability import spot_paid_goodput
 from engine.estimate.services import Resource
 from engine.workload.answers import Current, Kind, Precision
 from engine.workload.workload import HOURS_PER_MONTH
@@ -316,13 +324,10 @@ def _service_pool(
     """Machines around the clock: whole units for the peak, with what the worst failure asks."""
     w, unit, terms = ctx.workload, had.unit, had.terms
     committed = terms in COMMITTED
-    room = growth(x) if committed else 1.0
+    room = growth(x["monthly_variation"]) if committed else 1.0
     load, need, units = _service_units(unit, part, x, ctx, room, memo, vetoes)
     if any(s.work == "llm_inference" for s in part) and unit.hardware == "gpu":
-        # A part of a replica answers nothing.
-        replica = llm.inference_min_gpus(unit, w, x, ctx.settings.serving)
-        spare = np.ceil((units - need) / replica - 1e-9) * replica
-        units = np.ceil(np.maximum(need, replica) / replica - 1e-9) * replica + spare
+        units = _whole_replicas(unit, need, x, ctx)
     if unit.per_machine > 1:
         units = np.ceil(units / unit.per_machine) * unit.per_machine
     hours = HOURS_PER_MONTH
@@ -340,12 +345,18 @@ def _service_pool(
     return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
 
 
-def growth(x: Values) -> Array:
-    """Room for months that are busier than the mean, where machines are committed.
+def _whole_replicas(unit: Unit, need: Array, x: Values, ctx: Context) -> Array:
+    """GPUs of the replicas that carry the load, with whole machines of them spare.
 
-    A peak already covers the day.
+    A part of a replica answers nothing, and replicas that share a machine fail with it.
     """
-    return np.asarray(1 + 0.5 * x["monthly_variation"])
+    told = ctx.settings.serving.spare
+    replica = llm.inference_min_gpus(unit, ctx.workload, x, ctx.settings.serving)
+    replicas = np.ceil(np.maximum(need, replica) / replica - 1e-9)
+    block = np.ceil(replica / unit.per_machine) * unit.per_machine
+    blocks = np.ceil(replicas / np.maximum(np.floor(unit.per_machine / replica), 1.0))
+    spare = spare_units(ctx.workload, (), blocks) if told is None else float(told)
+    return np.asarray((blocks + spare) * block)
 
 
 def _service_units(
@@ -468,8 +479,5 @@ def _goodput(terms: Acquisition, unit: Unit, units: Array, x: Values) -> Array:
     if terms != "spot":
         return ones
     machines = np.ceil(units / unit.per_machine)
-    per_hour = x["spot_interruptions_per_node_day"] / 24 * machines
-    save = likely("checkpoint_stall_h")
-    interval = np.sqrt(2 * save / np.maximum(per_hour, 1e-6))
-    value = spot_paid_goodput(per_hour, interval=interval, save=save, restart=x["restart_h"])
-    return np.asarray(np.clip(value, 0.05, 1.0) * ones)
+    value = spot_goodput(x["spot_interruptions_per_node_day"], machines, x["restart_h"])
+    return np.asarray(value * ones)

@@ -18,6 +18,8 @@ from engine.cost.rent import TERM_MONTHS, Rental, dedicated, fee_lines, on_deman
 from engine.decide.candidates import Price, Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
+from engine.decide.priors import likely
+from engine.estimate.reliability import spot_paid_goodput
 
 COMMITTED: frozenset[Acquisition] = frozenset({"dedicated", "reserved_1y", "reserved_3y", "buy"})
 # Rows of owning that rise and fall with what hardware costs; power, rooms and people do not.
@@ -27,6 +29,20 @@ FOLLOW_HARDWARE = frozenset(
         "Cost of capital, written off", "Cost of capital, resale", "Rent until delivery",
     }
 )  # fmt: skip
+
+
+def spot_goodput(
+    interruptions_per_node_day: Array | float, machines: Array | float, restart_h: Array | float
+) -> Array:
+    """Useful over paid time of spot machines that stop together; see `spot_paid_goodput`.
+
+    Work is saved as often as costs least. Never below a twentieth.
+    """
+    per_hour = np.asarray(interruptions_per_node_day) / 24 * machines
+    save = likely("checkpoint_stall_h")
+    interval = np.sqrt(2 * save / np.maximum(per_hour, 1e-6))
+    value = spot_paid_goodput(per_hour, interval=interval, save=save, restart=restart_h)
+    return np.asarray(np.clip(value, 0.05, 1.0))
 
 
 def terms_of(spec: Spec, unit: Unit) -> Acquisition:

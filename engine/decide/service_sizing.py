@@ -209,15 +209,17 @@ def on_gpus(
 
 
 def sized(
-    by: dict[Resource, Array], part: tuple[Stage, ...], ctx: Context, growth: Array | float = 1.0
-) -> Sized:
+    by: dict[Resource, Array], part: tuple[Stage, ...], ctx: Context,
+    growth: Array | float = 1.0, per_machine: int = 1,
+) -> Sized:  # fmt: skip
     """Whole units for the resource that is scarcest, with copies and spares.
 
     growth : room for months that are busier than the mean, where machines are committed
+    per_machine : units that are lost and rented together
     """
     most = np.maximum.reduce([by["cores"] * growth, *(by[r] for r in by if r != "cores")])
-    carrying = np.maximum(np.ceil(most - 1e-9), 1.0)
-    return Sized(by, carrying, with_copies(carrying, part, ctx))
+    machines = np.maximum(np.ceil(most / per_machine - 1e-9), 1.0)
+    return Sized(by, machines * per_machine, with_copies(machines, part, ctx) * per_machine)
 
 
 def with_copies(carrying: Array, part: tuple[Stage, ...], ctx: Context) -> Array:
@@ -226,6 +228,22 @@ def with_copies(carrying: Array, part: tuple[Stage, ...], ctx: Context) -> Array
     holds = any(s.holds_data for s in part)
     least = float(copies_asked(w, terms).copies) if holds else 1.0
     return np.asarray(np.maximum(carrying + spare_units(w, part, carrying, terms), least))
+
+
+def growth(monthly_variation: Array | float) -> Array:
+    """Room for months that are busier than the mean, where machines are committed.
+
+    A peak already covers the day.
+    """
+    return np.asarray(1 + 0.5 * monthly_variation)
+
+
+def spare_rule(w: Workload) -> tuple[int, float]:
+    """Fewest spare machines, and their share of those that carry the load, by the worst failure."""
+    urgent = w.downtime in (Downtime.seconds, Downtime.minutes)
+    fears = w.failure_mode in (FailureMode.machine_loss, FailureMode.late_answers)
+    tolerant = w.downtime in (Downtime.hours, Downtime.day)
+    return (1, 0.1) if urgent or (fears and not tolerant) else (0, 0.0)
 
 
 def spare_units(
@@ -237,11 +255,9 @@ def spare_units(
     """
     if w.kind in BY_COPY and (not part or any(s.holds_data for s in part)):
         return np.asarray(need * (copies_asked(w, terms).copies - 1.0))
-    urgent = w.downtime in (Downtime.seconds, Downtime.minutes)
-    fears = w.failure_mode in (FailureMode.machine_loss, FailureMode.late_answers)
-    tolerant = w.downtime in (Downtime.hours, Downtime.day)
-    if urgent or (fears and not tolerant):
-        return np.asarray(np.maximum(1.0, np.ceil(0.1 * need)))
+    least, share = spare_rule(w)
+    if least:
+        return np.asarray(np.maximum(float(least), np.ceil(share * need)))
     keeps = w.kind is Kind.recsys and any(s.holds_data for s in part)
     if keeps and w.failure_mode is FailureMode.data_loss:
         return np.ones_like(need)

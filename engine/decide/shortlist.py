@@ -10,16 +10,18 @@ from typing import Literal
 
 import numpy as np
 
+from engine.assessment import Acquisition
 from engine.decide.candidates import (
     ACQUISITIONS,
     Spec,
     Unit,
     placements,
 )
-from engine.decide.evaluate import Memo, evaluate, growth, sizing_of
-from engine.decide.evaluation import Context, Evaluation
+from engine.decide.evaluate import Memo, evaluate, sizing_of
+from engine.decide.evaluation import Context, Evaluation, Pool
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
+from engine.decide.service_sizing import growth
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH
 
@@ -56,7 +58,7 @@ def _whole(ctx: Context, servers: list[Unit], x: Values, memo: Memo) -> list[Uni
     """
     if ctx.workload.kind is not Kind.database:
         return servers
-    room = growth(x)
+    room = growth(x["monthly_variation"])
     alone = [u for u in servers if sizing_of(u, ctx.stages, x, ctx, room, memo).carrying[0] == 1]
     return alone or servers
 
@@ -129,27 +131,33 @@ def _best(ctx: Context, x: Values, memo: Memo, specs: list[Spec]) -> list[Evalua
 
 
 def _cheapest_terms(e: Evaluation, ctx: Context) -> float:
-    """Cost on the best of the terms: the machines on demand, or all month at a committed rate."""
+    """Cost on the best of the terms on which it is offered, see `on_all_terms`."""
     base = float(e.usd_per_month[0])
-    lead = max(e.pools, key=lambda p: float(p.usd_per_month[0]))
-    units = float(lead.units[0])
-    rest = base - float(lead.usd_per_month[0])
+    fees = base - sum(float(p.usd_per_month[0]) for p in e.pools)
     costs = [base]
-    batch = all(s.mode == "batch" for s in ctx.stages)
-    for terms, price in lead.unit.prices.items():
-        if terms == "spot":
-            if not batch:
-                continue
-            ratio = price.likely / max(lead.unit.on_demand_usd_per_hour(), 1e-9)
-            costs.append(rest + (base - rest) * ratio)
-        elif terms != "on_demand":
-            if price.owner is not None:
-                used = min(float(lead.busy_hours[0]), HOURS_PER_MONTH)
-                machines = float(np.ceil(units / price.owner.units_per_machine))
-                costs.append(rest + price.owner.usd_per_month(machines, used))
-            else:
-                costs.append(rest + units * price.likely * HOURS_PER_MONTH)
+    for spec in on_all_terms(e.spec.placement, e.spec.stage_hardware, e.spec.gpu, e.spec.cpu):
+        if spec.acquisition == "spot" and any(s.mode == "service" for s in ctx.stages):
+            continue
+        costs.append(fees + sum(_pool_usd(p, spec.acquisition) for p in e.pools))
     return min(costs)
+
+
+def _pool_usd(pool: Pool, terms: Acquisition) -> float:
+    """The machines of a pool that is had on demand on other terms: all month at a committed rate.
+
+    They stay on demand where those are not offered.
+    """
+    usd, units = float(pool.usd_per_month[0]), float(pool.units[0])
+    price = pool.unit.prices.get(terms)
+    if price is None or terms == "on_demand":
+        return usd
+    if terms == "spot":
+        return usd * price.likely / max(pool.unit.on_demand_usd_per_hour(), 1e-9)
+    if price.owner is not None:
+        used = min(float(pool.busy_hours[0]), HOURS_PER_MONTH)
+        machines = float(np.ceil(units / price.owner.units_per_machine))
+        return float(price.owner.usd_per_month(machines, used))
+    return units * price.likely * HOURS_PER_MONTH
 
 
 def _too_slow(e: Evaluation, x: Values) -> bool:

@@ -30,6 +30,7 @@ from engine.estimate.serving_plan import (
     ServingAsk,
     ServingOption,
     fleet_usd,
+    with_spare,
 )
 from engine.estimate.serving_points import LOADS, At, at_rate, curve, room, simulate
 from engine.estimate.simulate_serving import Simulated
@@ -117,7 +118,7 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
     without prefill: B = λ·(O − 1)·t(B). On CPU servers nothing is gained and None is returned.
     """
     c, load, targets = option.candidate, ask.load, ask.targets
-    peak = ask.traffic.peak
+    peak = ask.traffic.peak * ask.room
     if peak <= 0 or c.machine.hardware == "cpu":
         return None
     r = c.replica
@@ -147,7 +148,7 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
             return None
         while first(count) > targets.ttft_s:
             count = count + max(count // 8, 1)
-    machines = c.machines(count) + c.machines(decoders) + 2 * ask.spare * c.machines_per_replica
+    machines = sum(int(with_spare(c, np.array(n), ask)) for n in (count, decoders))
     each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
     return Disaggregated(
         count, decoders, machines, first(count), tpot, transfer, machines * each * HOURS_PER_MONTH
@@ -239,7 +240,7 @@ def check_plan(
     at = at_rate(curve(option.candidate.replica, ask.load, percentile), ask.traffic.peak / planned)
     ttft, c = _percentile(first, percentile), option.candidate
     count = min(count, most)
-    machines = c.machines(count) + ask.spare * c.machines_per_replica
+    machines = int(with_spare(c, np.array(count), ask))
     each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
     return Check(
         first, at, planned, count, enough, enough and count == planned,

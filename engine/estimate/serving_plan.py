@@ -47,6 +47,8 @@ class ServingAsk:
     """What must be served, how fast, on what terms.
 
     spare : machines that may fail at the peak (of replicas that span machines, that many replicas)
+    spare_share : of the machines that carry the load, where that is more
+    room : capacity over the traffic, for months that are busier than the mean
     """
 
     shape: ModelShape
@@ -56,6 +58,8 @@ class ServingAsk:
     precision: Precision
     spare: int = 1
     scaling: Scaling = "always_on"
+    spare_share: float = 0.0
+    room: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +241,11 @@ def size(candidate: Candidate, ask: ServingAsk) -> ServingOption:
 def fleet(candidate: Candidate, ask: ServingAsk, requests_per_s: float) -> tuple[Hour, ...]:
     """The fleet hour by hour when one replica carries so many requests a second.
 
-    The spare machines run whenever anything does. Where replicas share a machine they fail with
-    it, so it is machines that are kept spare.
+    The spare machines run whenever anything does.
     """
     machine, rates = candidate.machine, ask.traffic.hourly
     # One call judges the numbers and counts what the busiest hour takes.
-    plan_replicas(ask.traffic.peak, requests_per_s, spare=0)
+    plan_replicas(ask.traffic.peak * ask.room, requests_per_s, spare=0)
     needed, kept = _kept(candidate, ask, np.array(requests_per_s), np.array(rates))
     each = machine.per_machine * machine.usd_per_unit_hour.likely
     return tuple(
@@ -255,9 +258,19 @@ def _kept(
     candidate: Candidate, ask: ServingAsk, requests_per_s: Array, rates: Array
 ) -> tuple[Array, Array]:
     """Replicas needed and machines kept at rates of an hour, bursts and spare ones included."""
-    replicas = np.ceil(rates * ask.traffic.burst / requests_per_s - 1e-9)
-    shared = np.ceil(replicas / candidate.replicas_per_machine) + ask.spare
-    return replicas, np.where(replicas > 0, shared * candidate.machines_per_replica, 0.0)
+    replicas = np.ceil(rates * ask.traffic.burst * ask.room / requests_per_s - 1e-9)
+    return replicas, with_spare(candidate, replicas, ask)
+
+
+def with_spare(candidate: Candidate, replicas: Array, ask: ServingAsk) -> Array:
+    """Machines for so many replicas, the spare ones with them; none for none.
+
+    Replicas that share a machine fail with it, so whole machines are kept spare; of a replica that
+    spans machines, as many as it takes.
+    """
+    carrying = np.ceil(np.asarray(replicas, dtype=float) / candidate.replicas_per_machine)
+    spare = np.maximum(ask.spare, np.ceil(ask.spare_share * carrying - 1e-9))
+    return np.where(carrying > 0, carrying + spare, 0.0) * candidate.machines_per_replica
 
 
 def fleet_usd(candidate: Candidate, ask: ServingAsk, carried: Array, rates: Array) -> Array:
@@ -336,6 +349,8 @@ def _check(ask: ServingAsk) -> None:
     check("weight_bits", ask.precision.weight_bits, above=0.0)
     check("kv_bytes", ask.precision.kv_bytes, above=0.0)
     check("spare", ask.spare, least=0.0, whole=True)
+    check("spare_share", ask.spare_share, least=0.0)
+    check("room", ask.room, least=1.0)
     check("rate", ask.traffic.mean, least=0.0)
 
 
@@ -468,7 +483,8 @@ def _message(best: ServingOption, ask: ServingAsk) -> str:
         )
     return (
         f"{best.machines:,} × {c.machine.label} carry {ask.traffic.peak:,.3g} requests a second "
-        f"at the peak: {best.replicas:,} replicas needed, spare machines: {ask.spare:,}."
+        f"at the peak: {best.replicas:,} replicas needed, spare machines: "
+        f"{best.machines - c.machines(best.replicas):,}."
     )
 
 
@@ -485,6 +501,8 @@ def _notes(best: ServingOption, ask: ServingAsk) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def best_layout(answer: ServingAnswer, option_id: str) -> ServingOption | None:
-    """The option of an answer with an id, the best where none has it."""
-    return next((o for o in answer.options if o.id == option_id), answer.best)
+def best_layout(answer: ServingAnswer, option_id: str, machine: str = "") -> ServingOption | None:
+    """The option of an answer with an id; else of a machine, by its id; else the best."""
+    named_so = (o for o in answer.options if o.id == option_id)
+    on_it = (o for o in answer.options if o.candidate.machine.id == machine)
+    return next(named_so, None) or next(on_it, answer.best)

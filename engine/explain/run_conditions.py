@@ -16,11 +16,12 @@ from engine.catalogue import load_catalogue
 from engine.cost.cloud import spot_terms
 from engine.cost.parameters import cost_parameters, value
 from engine.decide.inputs import standard_normal
+from engine.decide.paying import spot_goodput
 from engine.decide.priors import likely, parameter
 from engine.errors import InputError
 from engine.estimate.calibration_table import training_calibration
 from engine.estimate.failure_rates import fleet, reliability_parameters
-from engine.estimate.reliability import Array, Real, spot_paid_goodput
+from engine.estimate.reliability import Array, Real
 from engine.estimate.run_reliability import Checks, RunConditions, through
 from engine.explain.curves.common import lead_stage
 from engine.workload.answers import Kind
@@ -128,10 +129,8 @@ def _useful_hours(answer: Assessment, stage: StagePlan) -> float:
     hours = answer.best.time.likely
     if stage.acquisition != "spot":
         return hours
-    rate = likely("spot_interruptions_per_node_day") / HOURS_PER_DAY * stage.machines
-    save = likely("checkpoint_stall_h")
-    interval = math.sqrt(2 * save / max(rate, 1e-6))
-    return hours * float(spot_paid_goodput(rate, interval, save, likely("restart_h")))
+    rate, restart = likely("spot_interruptions_per_node_day"), likely("restart_h")
+    return hours * float(spot_goodput(rate, stage.machines, restart))
 
 
 def known(plan: RunPlan, terms: ReliabilityTerms) -> dict[str, Known]:

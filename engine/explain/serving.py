@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import cast
 
 import numpy as np
 
-from engine.assessment import Option, PriceRef
+from engine.assessment import Acquisition, Option, PriceRef
 from engine.catalogue import Catalogue
 from engine.cost.api_prices import Buying, api_offers, buying, of_same_size
 from engine.decide.candidates import Price, Unit, cpu_units, gpu_units
-from engine.decide.priors import prior
+from engine.decide.paying import spot_goodput
+from engine.decide.priors import likely, prior
 from engine.decide.quotes import with_quotes
 from engine.decide.service_sizing import growth, spare_rule
 from engine.estimate.cold_start import (
@@ -244,10 +246,9 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
     room = 1.0
     if terms.pay in COMMITTED:
         varies = w.monthly_variation
-        room = growth(prior(w.kind, "monthly_variation").likely if varies is None else varies)
-    return ServingAsk(
-        shape, load, traffic, targets, precision, least, keep.value, share, float(room)
-    )
+        usual = prior(w.kind, "monthly_variation").likely
+        room = float(growth(usual if varies is None else varies))
+    return ServingAsk(shape, load, traffic, targets, precision, least, keep.value, share, room)
 
 
 def _place(location: Location) -> str:
@@ -317,12 +318,17 @@ def machines_of(
 
 
 def _machine(unit: Unit, terms: ServingTerms) -> Machine | None:
-    if terms.pay is Pay.recommended or (price := unit.prices.get(terms.pay.value)) is None:
+    price = unit.prices.get(cast(Acquisition, terms.pay.value))
+    if price is None:
         return None
     # What is bought comes as a whole machine: no single GPU of a board of eight.
     count = unit.per_machine if price.owner is None else price.owner.units_per_machine
     # Owning is a price by the month, of a machine that stands there every hour of it.
     each = 1.0 if price.basis == "hour" else 1.0 / HOURS_PER_MONTH
+    if terms.pay is Pay.spot:
+        # While one is replaced another is paid for beside it.
+        rate, restart = likely("spot_interruptions_per_node_day"), likely("restart_h")
+        each /= float(spot_goodput(rate, 1, restart))
     box = None
     if unit.accelerator is None:
         server = unit.server
@@ -439,8 +445,7 @@ def _zero(ask: ServingAsk, chosen: ServingOption, terms: ServingTerms) -> tuple[
         # Rent by the second costs more; one's own machines cost what they cost.
         premium = 1.0 if way in ("new_machine", "warm_machine") else serverless_premium().likely
         daily = sum(
-            chosen.candidate.machines(h.replicas) * each * premium
-            * on_share(h.rate, seconds, idle)
+            chosen.candidate.machines(h.replicas) * each * premium * on_share(h.rate, seconds, idle)
             for h in chosen.hours
         )
         target = ask.targets.ttft_s

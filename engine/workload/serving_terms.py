@@ -63,6 +63,7 @@ class Keep(StrEnum):
 class Pay(StrEnum):
     """The terms on which machines are rented, or that they are bought."""
 
+    recommended = "recommended"
     on_demand = "on_demand"
     reserved_1y = "reserved_1y"
     reserved_3y = "reserved_3y"
@@ -131,15 +132,20 @@ class ServingTerms(Terms):
         (), "Rate of each hour", "hours", max_length=24,
         help="24 numbers of any unit, midnight first",
     )  # fmt: skip
-    spare: int = term(
-        1, "Machines that may fail at the peak", "spare", unit="machines", ge=0, le=100
+    spare: int | None = term(
+        None, "Machines that may fail at the peak", "spare", unit="machines", ge=0, le=100,
+        help="Left open, what the worst failure asks for: one and a tenth of all where a lost "
+        "machine or late answers are the worst, or where minutes without answers are too long",
     )
     max_load_pct: float = term(
         85.0, "Fullest that a replica is run", "full", unit="% of its most", ge=10, le=98,
         allow_inf_nan=False,
     )  # fmt: skip
 
-    pay: Pay = term(Pay.on_demand, "Machines are had", "pay")
+    pay: Pay = term(
+        Pay.recommended, "Machines are had", "pay",
+        help="As the recommendation has them; on demand where it has no machines for this model",
+    )  # fmt: skip
     keep: Keep = term(Keep.always_on, "Machines kept", "keep")
     option: str = term("", "Plan chosen", "plan", pattern=r"^[a-z0-9._+-]{0,80}$")
     start: Start = term(Start.new_machine, "A replica starts from", "start")

@@ -44,6 +44,7 @@ ENGINES = {EngineKind.vllm: "vLLM", EngineKind.sglang: "SGLang", EngineKind.trtl
 OF_100 = {Percentile.p95: "95 of 100", Percentile.p99: "99 of 100"}
 KEEP = {Keep.always_on: "around the clock", Keep.by_hour: "by the hour"}
 PAY = {
+    Pay.recommended: "as recommended",
     Pay.on_demand: "on demand", Pay.reserved_1y: "reserved for a year",
     Pay.reserved_3y: "reserved for three years", Pay.dedicated: "by the month",
     Pay.spot: "spot", Pay.buy: "bought",
@@ -135,7 +136,7 @@ def targets() -> None:
                  "to its first token")  # fmt: skip
     term(OF, "percentile", words=OF_100, widget="segments", label="That holds for")
     term(OF, "tpot_ms")
-    term(OF, "spare")
+    term(OF, "spare", placeholder="as the worst failure asks")
     term(OF, "max_load_pct")
 
 

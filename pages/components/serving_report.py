@@ -7,6 +7,7 @@ from datetime import date
 
 import streamlit as st
 
+from engine.assessment import Option
 from engine.catalogue import load_catalogue
 from engine.errors import ClusterFitError
 from engine.estimate.serving_frontier import Check, check_plan
@@ -22,16 +23,26 @@ REQUESTS = 6000  # of a simulation, a second or two
 
 def report_of(workload: Workload) -> ServingReport:
     """The report of a workload under this session's terms."""
+    try:
+        recommended = shell.assessment(workload).best
+    except ClusterFitError:
+        recommended = None
     return _report(
         workload.model_dump_json(),
         shell.terms("serving").model_dump_json(),
         shell.terms("costs").model_dump_json(),
         date.today().isoformat(),
+        recommended,
     )
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _report(body: str, terms: str, costs: str, today: str) -> ServingReport:
+@st.cache_resource(
+    max_entries=128, show_spinner=False,
+    hash_funcs={Option: lambda o: (o.id, o.acquisition, [(s.sku, s.units) for s in o.stages])},
+)  # fmt: skip
+def _report(
+    body: str, terms: str, costs: str, today: str, recommended: Option | None
+) -> ServingReport:
     with shell.worked_out("these figures together", body, terms):
         return serving_report(
             Workload.model_validate_json(body),
@@ -39,6 +50,7 @@ def _report(body: str, terms: str, costs: str, today: str) -> ServingReport:
             load_catalogue(),
             date.fromisoformat(today),
             CostTerms.model_validate_json(costs),
+            recommended,
         )
 
 
