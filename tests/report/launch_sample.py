@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 from engine.estimate.model_shape import shape_from_config, shape_from_size
 from engine.estimate.plan import TrainingPlan
-from engine.report.launch import Forecast, LaunchAsk
+from engine.report.launch import Forecast, LaunchAsk, launch_files
 
 FORECAST = Forecast(12.0, 9.0, 15.0, 60.0, 75.2, {"weights": 3.1, "activations": 20.0})
 DEEPSEEK = {
@@ -124,3 +125,14 @@ CASES: dict[str, tuple[TrainingPlan, LaunchAsk]] = {
         plan(precision="fp8", stack="megatron"), ask(gpu="b200-sxm-180gb", tokenizer="org/t"),
     ),
 }  # fmt: skip
+
+
+def files(name: str) -> dict[str, str]:
+    """The kit of a case."""
+    return launch_files(*CASES[name])
+
+
+def argument(text: str, name: str) -> str | None:
+    """The value of a Megatron-LM argument; empty for a flag, None when it is not there."""
+    found = re.search(rf"^  --{name}(?: (.*))?$", text, re.M)
+    return None if found is None else (found[1] or "").strip("'\"")

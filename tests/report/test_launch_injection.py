@@ -19,7 +19,8 @@ from engine.report.launch import launch_files
 from engine.report.launch.quote import markdown, one_line, scalar, shell, slug
 from engine.report.launch.quote import yaml as to_yaml
 from tests.report.launch_sample import CASES, ask, plan
-from tests.report.test_launch_tools import sbatch, schema
+from tests.report.test_launch_slurm import sbatch
+from tests.report.test_launch_tools import schema
 
 parser: Any = importlib.import_module("yaml")
 jsonschema: Any = importlib.import_module("jsonschema")

@@ -57,7 +57,9 @@ class LaunchAsk:
     network : kind of that between nodes, of `network_kind`; none for a single node
     dataset : folder (for Megatron-LM: prefix) that every node sees, or a bucket
     tokens : of the whole run
-    checkpoint_minutes, time_limit_hours : between saves; of one job of the queue
+    checkpoint_minutes : of work between saves; None for what loses least, as the reliability page
+        has it
+    time_limit_hours : of one job of the queue
     model : id on the hub or a folder, where the weights or the configuration come from
     config : text of the model's config.json, when there is one
     tokenizer : id or folder; the model's own when empty
@@ -82,7 +84,7 @@ class LaunchAsk:
     network: Network
     dataset: str
     tokens: float
-    checkpoint_minutes: float
+    checkpoint_minutes: float | None
     time_limit_hours: float
     forecast: Forecast
     model: str = ""
@@ -102,9 +104,9 @@ class LaunchAsk:
         for name in ("gpus_per_node", "nodes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{getattr(self, name)} can't be used", where=name, right="1 up")
-        for name in ("tokens", "checkpoint_minutes", "time_limit_hours"):
+        for name in ("tokens", "time_limit_hours"):
             self._positive(name, getattr(self, name))
-        for name in ("expected_bus_gb_per_s", "learning_rate"):
+        for name in ("checkpoint_minutes", "expected_bus_gb_per_s", "learning_rate"):
             if getattr(self, name) is not None:
                 self._positive(name, getattr(self, name))
         if self.network not in get_args(Network):

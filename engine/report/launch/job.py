@@ -6,9 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from engine.decide.priors import likely
 from engine.errors import InputError
 from engine.estimate.plan import TrainingPlan
+from engine.estimate.reliability import fleet_mtbf
+from engine.estimate.run_reliability import exact_interval
 from engine.estimate.shape import ModelShape
+from engine.estimate.whole_run import run_parameters
 from engine.report.launch.adapt import ENDS, runnable
 from engine.report.launch.ask import LaunchAsk
 from engine.report.launch.tables import Gpu, gpu_of, setting, whole
@@ -69,15 +73,27 @@ class Job:
         return max(math.ceil(self.ask.time_limit_hours * 60), 1)
 
     @property
-    def stop_minutes(self) -> int:
-        """Minutes of training in a job, so that a last save fits before its limit."""
-        margin = min(whole("stop_margin_minutes"), self.limit_minutes // 2)
-        return max(self.limit_minutes - margin, 1)
+    def save_minutes(self) -> float:
+        """Minutes of work between two checkpoints, as asked for or as loses least."""
+        if self.ask.checkpoint_minutes is not None:
+            return self.ask.checkpoint_minutes
+        run_hours = self.total_steps * self.ask.forecast.step_s / 3600
+        return best_save_minutes(self.plan.gpus, run_hours)
 
     @property
     def save_steps(self) -> int:
         """Steps between two checkpoints at the likely speed."""
-        return max(round(self.ask.checkpoint_minutes * 60 / self.ask.forecast.step_s), 1)
+        return max(round(self.save_minutes * 60 / self.ask.forecast.step_s), 1)
+
+
+def best_save_minutes(gpus: int, run_hours: float) -> float:
+    """Minutes of work between checkpoints that lose least on so many GPUs: the reliability page's.
+
+    No longer than the run, which ends in a save; in whole minutes.
+    """
+    mtbf = fleet_mtbf(run_parameters()["device_mtbf_gpu_hours"][1], float(gpus))
+    best = float(exact_interval(likely("checkpoint_stall_h"), mtbf))
+    return float(max(round(min(best, run_hours) * 60), 1))
 
 
 def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:

@@ -192,12 +192,17 @@ def _start(job: Job, files: list[str]) -> str:
     text += " and checks them.\n" if not job.ask.cloud else ": here it only checks them.\n"
     if several:
         text += (
-            "3. Measure the network first, with the three variables of run_node.sh set on every "
-            "node: `./run_node.sh check_network.py`\n"
+            "3. Measure the network first. Under Slurm: `sbatch slurm.sbatch check_network.py`. By "
+            "hand: `./run_node.sh check_network.py` on every node, with the three variables that "
+            "run_node.sh names\n"
         )
     else:
         text += "3. Measure the links between the GPUs first: `./run_node.sh check_network.py`\n"
-    text += "4. Then one of:\n   - Slurm: `sbatch slurm.sbatch`\n"
+    text += (
+        "4. Then one of:\n   - Slurm: `sbatch slurm.sbatch`. Where the partition allows less time, "
+        "`sbatch --time=1-00:00:00 slurm.sbatch`: each job saves before its end, and the next goes "
+        "on. `scancel` ends it for good\n"
+    )
     if "skypilot.yaml" in files:
         how = "sky jobs launch" if job.ask.spot else "sky launch"
         text += f"   - SkyPilot: `{how} skypilot.yaml`; for a gated model add `--secret HF_TOKEN`\n"
@@ -211,13 +216,12 @@ def _start(job: Job, files: list[str]) -> str:
 
 
 def _checkpoints(job: Job) -> str:
-    minutes = job.ask.checkpoint_minutes
-    text = f"## Checkpoints\n\nOne every {minutes:g} minutes"
+    text = f"## Checkpoints\n\nOne every {job.save_minutes:g} minutes of work"
     if job.trainer in ("megatron", "bridge"):
         text += f", which is {job.save_steps:,} steps at the likely speed"
     text += (
-        f", and one {job.limit_minutes - job.stop_minutes} minutes before a job's limit. A run "
-        "begins again from the newest complete one. "
+        f", and one {whole('stop_margin_minutes')} minutes before the limit of a job under Slurm. "
+        "A run begins again from the newest complete one. "
     )
     if job.trainer == "megatron":
         text += f"One save in {whole('retain_every')} is kept, and the last.\n"

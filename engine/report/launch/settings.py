@@ -130,7 +130,7 @@ def checkpoint_settings(job: Job) -> dict[str, Any]:
     if job.trainer == "bridge":
         return {"save_steps": job.save_steps, "keep_checkpoints": whole("keep_checkpoints")}
     found: dict[str, Any] = {
-        "checkpoint_minutes": job.ask.checkpoint_minutes,
+        "checkpoint_minutes": job.save_minutes,
         "keep_checkpoints": whole("keep_checkpoints"),
     }
     if job.trainer == "fsdp2":

@@ -107,7 +107,8 @@ def run_node(job: Job) -> str:
   . ./checkpoint_args.sh
   program+=("${MEGATRON_ARGS[@]}" "${CHECKPOINT_ARGS[@]}")
   if [[ -n "${STOP_AT:-}" ]]; then
-    program+=(--exit-duration-in-mins "$(((STOP_AT - $(date +%s)) / 60))")
+    minutes=$(((STOP_AT - $(date +%s)) / 60))
+    program+=(--exit-duration-in-mins "$((minutes > 1 ? minutes : 1))")
   fi"""
     if job.trainer in ("megatron", "bridge"):
         tokenizer = '\n: "${TOKENIZER:?set TOKENIZER in job.env}"'
@@ -173,6 +174,7 @@ ulimit -l unlimited 2>/dev/null || true
 {find}
 if [[ $# -gt 0 ]]; then
   program=("$@")
+  MAX_RESTARTS=0
 else
   program=({_program(job)}){arguments}{prepare}
 fi
@@ -306,12 +308,14 @@ def slurm(job: Job) -> str:
     """The batch file: one task a node, one id for the job, again until all steps are done."""
     ask = job.ask
     days, rest = divmod(job.limit_minutes, 24 * 60)
+    margin = whole("stop_margin_minutes") * 60
     options = [
         f"--job-name={ask.slug}",
         f"--nodes={ask.nodes}",
         "--ntasks-per-node=1",
         f"--gpus-per-node={ask.gpus_per_node}",
         f"--time={days}-{rest // 60:02d}:{rest % 60:02d}:00",
+        "--signal=B:USR1@60",
         "--requeue",
         "--open-mode=append",
         "--output=%x-%j.log",
@@ -328,6 +332,7 @@ def slurm(job: Job) -> str:
     return f"""#!/usr/bin/env bash
 {header}
 # Submit it from the kit's folder, on storage that every node sees: sbatch slurm.sbatch
+# Given a program, it runs that once in place of the training: sbatch slurm.sbatch check_network.py
 set -euo pipefail
 cd "$SLURM_SUBMIT_DIR"
 # shellcheck source=job.env
@@ -337,8 +342,18 @@ cd "$SLURM_SUBMIT_DIR"
 mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 HEAD_ADDRESS="${{hosts[0]}}"
 JOB_ID="$SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}"
-STOP_AT=$(($(date +%s) + {job.stop_minutes} * 60))
+# A last save fits before the end, wherever --time puts it.
+now=$(date +%s)
+ends="${{SLURM_JOB_END_TIME:-$((now + {job.limit_minutes} * 60))}}"
+margin=$(((ends - now) / 2 < {margin} ? (ends - now) / 2 : {margin}))
+STOP_AT=$((ends - margin))
 export HEAD_ADDRESS JOB_ID STOP_AT
+
+# A task gets all processors of its node, not the one that Slurm would bind it to.
+start=(srun --kill-on-bad-exit=1 --cpu-bind=none ./run_node.sh)
+if (($# > 0)); then
+  exec "${{start[@]}}" "$@"
+fi
 
 steps_saved() {{
   local mark="$CHECKPOINT_DIR/{_latest(job)}"
@@ -351,12 +366,19 @@ steps_saved() {{
 
 before=$(steps_saved)
 status=0
-srun --kill-on-bad-exit=1 ./run_node.sh || status=$?
+"${{start[@]}}" &
+# A minute before the limit Slurm says so: what is saved by then is gone on from.
+trap 'echo "still at work at the limit: cut off" >&2' USR1
+wait "$!" || status=$?
 after=$(steps_saved)
 echo "steps saved: $after of $TOTAL_STEPS"
 
 if ((after >= TOTAL_STEPS)); then
   exit 0
+fi
+if [[ "$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID")" != RUNNING ]]; then
+  echo "cancelled, or taken back by Slurm: nothing is queued from here" >&2
+  exit 1
 fi
 # Go on in a new job of the same number, but only where this one got further.
 if ((after > before)); then
