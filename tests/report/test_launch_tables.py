@@ -14,6 +14,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.report.launch import LaunchAsk, launch_files, network_kind
+from engine.report.launch.tables import cloud_of, gpu_of
 from tests.report.launch_sample import CASES, TUNE, ask, one_node, plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(
     "name",
-    ["launch_gpus.csv", "launch_settings.csv", "launch_clouds.csv", "launch_networks.csv"],
+    [
+        "launch_gpus.csv",
+        "launch_gpu_names.csv",
+        "launch_settings.csv",
+        "launch_clouds.csv",
+        "launch_networks.csv",
+    ],
 )
 def test_every_row_of_a_table_has_source_date_and_confidence(name: str) -> None:
     with (ROOT / "data" / name).open(encoding="utf-8", newline="") as file:
@@ -43,6 +50,35 @@ def test_every_gpu_of_the_catalogue_has_a_row_or_a_reason() -> None:
         else:
             with pytest.raises(InputError, match="there is no launch kit"):
                 launch_files(plan(**TUNE), asked)
+
+
+def test_a_gpu_has_the_name_of_its_form_at_each_provider() -> None:
+    # At RunPod SkyPilot's H100 is the PCIe card: half the links, another price.
+    def asked_for(provider: str, gpu: str) -> str:
+        asked = one_node(gpu=gpu, cloud=provider)
+        return launch_files(plan(**TUNE), asked).get("skypilot.yaml", "")
+
+    assert 'accelerators: "H100-SXM:8"' in asked_for("RunPod", "h100-sxm-80gb")
+    assert 'accelerators: "H100:8"' in asked_for("RunPod", "h100-pcie-80gb")
+    assert 'accelerators: "H100:8"' in asked_for("Lambda", "h100-sxm-80gb")
+    assert 'accelerators: "NVIDIA-H200-NVL:8"' in asked_for("RunPod", "h200-nvl-141gb")
+    assert asked_for("AWS", "h200-nvl-141gb") == ""
+    with (ROOT / "data" / "launch_gpu_names.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(r["provider"], r["sku"]) for r in csv.DictReader(file)]
+    assert len(rows) == len(set(rows))
+    for provider, sku in rows:
+        assert cloud_of(provider).skypilot, provider
+        assert gpu_of(sku).sku == sku
+
+
+def test_googles_two_machines_with_h100_are_told_apart() -> None:
+    told = launch_files(plan(), ask(cloud="GCP", network="provider"))
+    assert "write H100-MEGA for A3 Mega" in told["README.md"]
+    # Its plug-ins keep NCCL's settings in files that the job must read.
+    assert "/usr/local/gib/scripts/set_nccl_env.sh" in told["run_node.sh"]
+    other = launch_files(plan(), ask(cloud="Lambda"))
+    assert "H100-MEGA" not in other["README.md"]
+    assert "set_nccl_env" not in other["run_node.sh"]
 
 
 def test_every_network_between_nodes_of_gpus_has_a_kind() -> None:

@@ -253,7 +253,8 @@ def _watch(job: Job) -> str:
                 "NCCL_IB_TC; without flow control RoCE loses packets under load.",
         "efa": "With NCCL_DEBUG=INFO the log must name the provider efa: else the plug-in is "
                "missing, and all goes over TCP.",
-        "provider": "The provider's image brings NCCL's plug-in and its settings: use that image.",
+        "provider": "The provider's image brings NCCL's plug-in; run_node.sh reads its settings "
+                    "where Google keeps them. With NCCL_DEBUG=INFO the log must name the plug-in.",
         "ethernet": "All traffic goes over TCP. Name the card in NCCL_SOCKET_IFNAME if a node has "
                     "several.",
     }  # fmt: skip
@@ -306,6 +307,16 @@ def _open(job: Job, files: list[str]) -> str:
         lines.append(
             f"- SkyPilot does not know {markdown(one_line(job.ask.cloud))}: its task takes the "
             "cheapest place that it is set up for, at another price."
+        )
+    if "skypilot.yaml" in files and (job.ask.cloud, job.ask.gpu) == ("GCP", "h100-sxm-80gb"):
+        lines.append(
+            "- H100 in skypilot.yaml is Google's A3 High, with four network cards a machine: write "
+            "H100-MEGA for A3 Mega, with eight."
+        )
+    if "skypilot.yaml" in files:
+        lines.append(
+            "- SkyPilot uploads checkpoints in the background. Machines that are taken away leave "
+            "out what is not in the bucket yet: the run then begins from the one before."
         )
     if "skypilot.yaml" in files and not is_bucket(job.ask.checkpoint_dir):
         lines.append(

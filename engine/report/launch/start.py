@@ -13,7 +13,7 @@ from engine.report.launch import megatron
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
 from engine.report.launch.quote import shell, yaml
-from engine.report.launch.tables import Network, cloud_of, whole
+from engine.report.launch.tables import Network, cloud_of, skypilot_gpu, whole
 
 CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
 BRIDGE = "megatron-bridge>=0.6,<0.7"
@@ -171,7 +171,7 @@ if [[ -f venv/bin/activate ]]; then
 fi
 # Network cards write into memory that must not be moved.
 ulimit -l unlimited 2>/dev/null || true
-{find}
+{_PROVIDER if fabric_of(job) == "provider" else ""}{find}
 if [[ $# -gt 0 ]]; then
   program=("$@")
   MAX_RESTARTS=0
@@ -183,6 +183,19 @@ exec torchrun "${{rendezvous[@]}}" --nproc-per-node="$GPUS_PER_NODE" \\
 """
 
 
+# Google's plug-ins: gIB of A3 Ultra and A4, TCPXO of A3 Mega.
+_PROVIDER = """
+# The provider's plug-in of NCCL keeps its settings in a file of its own.
+for settings in /usr/local/gib/scripts/set_nccl_env.sh \\
+  /var/lib/tcpxo/lib64/nccl-env-profile.sh; do
+  if [[ -r "$settings" ]]; then
+    set +u
+    # shellcheck source=/dev/null
+    . "$settings"
+    set -u
+  fi
+done
+"""
 # The published weights are made ready by the first node, once; the others wait for it.
 _IMPORT = """
   if [[ "${NODE_INDEX:-0}" == 0 && ! -e "$CHECKPOINT_DIR/start.ready" ]]; then
@@ -393,10 +406,11 @@ exit $((status == 0 ? 1 : status))
 def skypilot(job: Job) -> str | None:
     """SkyPilot's task; None where it has no name for the GPU."""
     ask = job.ask
-    if not job.gpu.skypilot:
+    name = skypilot_gpu(job.gpu, ask.cloud)
+    if not name:
         return None
     cloud = cloud_of(ask.cloud)
-    resources: dict[str, Any] = {"accelerators": f"{job.gpu.skypilot}:{ask.gpus_per_node}"}
+    resources: dict[str, Any] = {"accelerators": f"{name}:{ask.gpus_per_node}"}
     if cloud.skypilot:
         # Without it SkyPilot takes the cheapest place that it is set up for, and asks before.
         resources["infra"] = "/".join(x for x in (cloud.skypilot, ask.region) if x)

@@ -72,6 +72,16 @@ def gpu_of(sku: str) -> Gpu:
     return found
 
 
+@lru_cache(maxsize=1)
+def _names() -> dict[tuple[str, str], str]:
+    return {(r["provider"], r["sku"]): r["skypilot"] for r in _rows("launch_gpu_names.csv")}
+
+
+def skypilot_gpu(gpu: Gpu, provider: str) -> str:
+    """The GPU's name in SkyPilot at a provider; some call another card by the usual name."""
+    return _names().get((provider, gpu.sku), gpu.skypilot)
+
+
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """A provider as SkyPilot names it; its best tier of network, empty where there is one only.
