@@ -16,7 +16,8 @@ from engine.assessment import Acquisition, Veto
 from engine.decide import language_models as llm
 from engine.decide.candidates import Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
-from engine.decide.latency import gpu_floor_ms, latency_ms, network_params
+from engine.decide.latency import latency_ms
+from engine.decide.model_rates import items_per_s, requests_per_s
 from engine.decide.numbers import Array, Mask
 from engine.decide.paying import (
     COMMITTED,
@@ -47,7 +48,7 @@ from engine.estimate.data_systems import Need
 from engine.estimate.jobs import REFERENCE_VCPU, Stage
 from engine.estimate.services import Resource
 from engine.workload.answers import Current, Kind, Precision
-from engine.workload.workload import HOURS_PER_MONTH
+from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 MAX_UNITS = 16_384
 # What the same inputs gave already: pools, which many candidates share, and a service's demand.
@@ -191,8 +192,7 @@ def _batch_hours(
         elif stage.work == "llm_inference":
             a, b = serial * 0, llm.batch_inference_hours(unit, x, ctx.workload, serving)
         else:
-            seconds = x["items_per_run"] / _items_per_s(unit, stage, x, ctx)
-            a, b = serial * 0, seconds / 3600
+            a, b = serial * 0, x["items_per_run"] / items_per_s(unit, stage, x, ctx) / 3600
         serial, divisible = serial + a, divisible + b
     return serial, divisible
 
@@ -330,10 +330,7 @@ def _service_pool(
         units = _whole_replicas(unit, need, x, ctx)
     if unit.per_machine > 1:
         units = np.ceil(units / unit.per_machine) * unit.per_machine
-    hours = HOURS_PER_MONTH
-    stated = w.stated_hours_per_month
-    if not committed and stated is not None and w.kind is not Kind.pipeline:
-        hours = float(np.clip(stated, 1.0, HOURS_PER_MONTH))
+    hours = HOURS_PER_MONTH if committed else paid_hours(w)
     goodput = _goodput(terms, unit, np.full_like(load, float(unit.per_machine)), x)
     paid = np.full_like(load, hours) / goodput
     lines = pool_lines(terms, unit, units, paid, goodput, x, ctx, had.staff_part)
@@ -343,6 +340,14 @@ def _service_pool(
     busy = utilization * hours
     zero, all_useful = np.zeros_like(load), np.ones_like(load)
     return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
+
+
+def paid_hours(w: Workload) -> float:
+    """Hours a month for which a service's machines are rented on demand: those told, else all."""
+    stated = w.stated_hours_per_month
+    if stated is None or w.kind is Kind.pipeline:
+        return HOURS_PER_MONTH
+    return float(np.clip(stated, 1.0, HOURS_PER_MONTH))
 
 
 def _whole_replicas(unit: Unit, need: Array, x: Values, ctx: Context) -> Array:
@@ -384,13 +389,10 @@ def sizing_of(
     memo: Memo | None = None,
 ) -> Sized:
     """Units of one kind for the service stages that they carry, by resource; see `sized`."""
-    peak = x["rate_per_s"] * ctx.workload.services * x["peak_factor"]
-    beside = np.zeros_like(peak)
-    for stage in part:
-        if stage.work != "core_ms":
-            beside = beside + peak / _items_per_s(unit, stage, x, ctx)
-    if all(s.work != "core_ms" for s in part):
-        return sized({"cores": beside}, part, ctx, room)
+    models = tuple(s for s in part if s.work != "core_ms")
+    if models == part:
+        return model_sizing(unit, part, part, x, ctx, room)
+    beside = _kept_busy(unit, models, part, x, ctx)
     demand = _demand(x, ctx, {} if memo is None else memo)
     if unit.hardware == "cpu":
         return sized(on_servers(unit, demand, beside, x), part, ctx, room)
@@ -400,7 +402,40 @@ def sizing_of(
     speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
     host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
     load = beside + servers * jobs.host_bound_load(p, b, speed, host)
-    return sized(on_gpus(unit, part, demand, load, x, ctx), part, ctx, room)
+    together = _together(unit, part)
+    return sized(on_gpus(unit, part, demand, load, x, ctx), part, ctx, room, together)
+
+
+def model_sizing(
+    unit: Unit,
+    models: tuple[Stage, ...],
+    path: tuple[Stage, ...],
+    x: Values,
+    ctx: Context,
+    room: Array | float = 1.0,
+) -> Sized:
+    """Units for the models of a service alone.
+
+    path : the stages on machines of this kind, between which no answer travels
+    """
+    busy = _kept_busy(unit, models, path, x, ctx)
+    return sized({"cores": busy}, models, ctx, room, _together(unit, models))
+
+
+def _kept_busy(
+    unit: Unit, models: tuple[Stage, ...], path: tuple[Stage, ...], x: Values, ctx: Context
+) -> Array:
+    """Units that the models keep as busy as is planned at the peak (a real number)."""
+    peak = x["rate_per_s"] * ctx.workload.services * x["peak_factor"]
+    busy = np.zeros_like(peak)
+    for stage in models:
+        busy = busy + peak / _requests_per_s(unit, path, stage, x, ctx)
+    return np.asarray(busy)
+
+
+def _together(unit: Unit, part: tuple[Stage, ...]) -> int:
+    """Units that are lost together; the replicas of a language model are laid out one by one."""
+    return 1 if any(s.work == "llm_inference" for s in part) else unit.per_machine
 
 
 def demand(x: Values, ctx: Context) -> tuple[Need, ...]:
@@ -418,42 +453,13 @@ def _demand(x: Values, ctx: Context, memo: Memo) -> dict[Resource, Array]:
     return found
 
 
-def _items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
-    """Items one unit answers in a second inside the target, at its target utilization."""
+def _requests_per_s(
+    unit: Unit, part: tuple[Stage, ...], stage: Stage, x: Values, ctx: Context
+) -> Array:
+    """Requests one unit answers in a second inside the target, no fuller than is planned."""
     if stage.work == "llm_inference":
         return llm.requests_per_s(unit, x, ctx.workload, ctx.inputs, ctx.settings.serving)
-    if stage.work == "trees":
-        per_core = 1e6 / likely("tree_us_per_row")
-        if unit.hardware == "cpu":
-            util = likely("cpu_pool_target_utilization")
-            return np.asarray(unit.vcpu * per_core * util * x["cpu_efficiency_factor"])
-        # A GPU takes trees in batches; one small request pays launches and copies instead.
-        per_call = gpu_floor_ms() / 1000
-        return np.full_like(x["parallel_fraction"], 32 / per_call)
-    if stage.work == "recommender":
-        return _recommendations_per_s(unit, x, ctx)
-    params = x["model_params_b"] if "model_params_b" in x else network_params(x)
-    flops = jobs.encoder_flops(params, x.get("tokens_in", np.full_like(params, 128.0)))
-    if unit.hardware == "cpu":
-        rate = unit.vcpu / 2 * likely("neural_cpu_gflops_per_core") * 1e9
-        util = likely("cpu_pool_target_utilization")
-        return np.asarray(rate * util * x["cpu_efficiency_factor"] / flops)
-    acc = unit.accelerator
-    assert acc is not None
-    assert acc.bf16_tflops_dense is not None
-    rate = acc.bf16_tflops_dense * 1e12 * likely("neural_gpu_efficiency")
-    util = likely("gpu_pool_target_utilization")
-    return np.asarray(rate * util * x["gpu_efficiency_factor"] / flops)
-
-
-def _recommendations_per_s(unit: Unit, x: Values, ctx: Context) -> Array:
-    """Rankings per second of a recommender's dense net, from MLPerf's DLRM rates."""
-    if unit.hardware == "cpu":
-        rate = unit.vcpu / 2 * likely("recommender_per_core_s") * x["cpu_efficiency_factor"]
-        return np.asarray(rate * likely("cpu_pool_target_utilization"))
-    peak = accelerator_speed(unit, ctx)
-    rate = likely("recommender_per_h100_s") * peak * x["gpu_efficiency_factor"]
-    return np.asarray(rate * likely("gpu_pool_target_utilization"))
+    return requests_per_s(unit, part, x, ctx)
 
 
 def _whole_set(unit: Unit, x: Values, vetoes: list[tuple[Mask, Veto]]) -> None:

@@ -22,7 +22,7 @@ from engine.decide.evaluation import Context, Evaluation, Pool
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
 from engine.decide.service_sizing import growth
-from engine.workload.answers import Kind
+from engine.workload.answers import FailureMode, Kind
 from engine.workload.workload import HOURS_PER_MONTH
 
 KEEP_GPUS = 5
@@ -135,8 +135,11 @@ def _cheapest_terms(e: Evaluation, ctx: Context) -> float:
     base = float(e.usd_per_month[0])
     fees = base - sum(float(p.usd_per_month[0]) for p in e.pools)
     costs = [base]
+    spot_will_do = ctx.workload.failure_mode is not FailureMode.long_run_loss and all(
+        s.mode == "batch" for s in ctx.stages
+    )
     for spec in on_all_terms(e.spec.placement, e.spec.stage_hardware, e.spec.gpu, e.spec.cpu):
-        if spec.acquisition == "spot" and any(s.mode == "service" for s in ctx.stages):
+        if spec.acquisition == "spot" and not spot_will_do:
             continue
         costs.append(fees + sum(_pool_usd(p, spec.acquisition) for p in e.pools))
     return min(costs)

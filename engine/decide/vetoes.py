@@ -10,8 +10,10 @@ import numpy as np
 from engine.assessment import Veto
 from engine.decide import language_models as llm
 from engine.decide.evaluation import Context, Evaluation, Values
+from engine.decide.model_rates import unpublished
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
+from engine.wording import number
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
 from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
 
@@ -151,13 +153,16 @@ def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
 
 
 def _model_fits(e: Evaluation, x: Values, ctx: Context) -> Found:
-    """Machines that can't hold the language model that is to answer."""
+    """Machines that can't hold the language model, or of which no rate of the model is known."""
     found: Found = []
     for pool in e.pools:
         if any(s.work == "llm_inference" for s in pool.stages):
             reason = llm.does_not_fit(pool.unit, ctx.workload, ctx.settings.serving)
             if reason:
                 found.append((_always(x), reason, "memory of the serving model", "model_params_b"))
+        unknown = unpublished(pool.unit, pool.stages, ctx)
+        if unknown:
+            found.append((_always(x), unknown, "inference_rates.csv", "model_class"))
     return found
 
 
@@ -169,8 +174,8 @@ def _latency(e: Evaluation, x: Values, ctx: Context) -> Found:
     target: Array = x.get("latency_ms", np.full(len(e.latency_ms), target_ms))
     path = {"gpu": "GPU", "cpu": "CPU", "hybrid": "mixed"}[e.spec.placement]
     reason = (
-        f"answers take about {float(e.latency_ms[0]):,.3g} ms on the {path} path; "
-        f"{target_ms:,.3g} ms are asked"
+        f"answers take about {number(float(e.latency_ms[0]))} ms on the {path} path; "
+        f"{number(target_ms)} ms are asked"
     )
     source = "latency estimate: launches, copies, batch wait, compute, hops"
     return [(e.latency_ms > target, reason, source, "latency_ms")]

@@ -213,18 +213,26 @@ def scaled(rate: Predicted, size: float, fastest: Predicted) -> Predicted:
     """
     if size == 1.0:
         return rate
-    reach = parameter("scaled_reach")
-    spread = 1.0 if 1 / reach <= size <= reach else parameter("scaled_spread")
-    top = max(rate.likely, fastest.likely)
-    low, likely, high = (
-        min(each / size * by, top)
-        for each, by in ((rate.low, 1 / spread), (rate.likely, 1.0), (rate.high, spread))
-    )
+    low, likely, high = (float(each) for each in scaled_range(rate, size, fastest))
     how = f"not measured: by its work from what was; {rate.how}"
-    if likely == top:
+    if likely == max(rate.likely, fastest.likely):
         how = f"not measured: as the lightest model that was; {fastest.how}"
-        low = min(low, fastest.low / spread)
-    return Predicted(low, likely, max(high, likely), how, False)
+    return Predicted(low, likely, high, how, False)
+
+
+def scaled_range(rate: Predicted, size: Real, fastest: Predicted) -> tuple[Array, Array, Array]:
+    """Low, likely and high rate of models of these sizes, see `scaled`; as measured where 1."""
+    work = check("size", size, above=0.0)
+    reach, wide = parameter("scaled_reach"), parameter("scaled_spread")
+    spread = np.where((work >= 1 / reach) & (work <= reach), 1.0, wide)
+    top = max(rate.likely, fastest.likely)
+    low = np.minimum(rate.low / work / spread, top)
+    likely = np.minimum(rate.likely / work, top)
+    high = np.maximum(np.minimum(rate.high / work * spread, top), likely)
+    low = np.where(likely == top, np.minimum(low, fastest.low / spread), low)
+    told = ((low, rate.low), (likely, rate.likely), (high, rate.high))
+    found = [np.asarray(np.where(work == 1.0, as_is, each)) for each, as_is in told]
+    return found[0], found[1], found[2]
 
 
 def gpu_response(

@@ -1,8 +1,8 @@
 """A small model on GPUs and CPU servers in figures and sentences: what a page shows of it.
 
-Rates and queues are those of `engine.estimate.small_inference`; the job, the prices and the
-hardware on offer are the decision's. Everything is counted in the smallest unit that can be
-rented: a GPU alone or a machine of them, a whole server.
+Rates, capacities and machines are those of `engine.decide.model_rates` and of the decision's
+sizing; so are the job, the prices and the hardware on offer. Everything is counted in the smallest
+unit that can be rented: a GPU alone or a machine of them, a whole server.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.assessment import PriceRef
-from engine.catalogue import Accelerator, Catalogue
-from engine.decide.candidates import Unit
-from engine.decide.context import Setting, setting
+from engine.catalogue import Catalogue
+from engine.decide.candidates import Spec, Unit
+from engine.decide.context import setting
+from engine.decide.evaluate import evaluate, model_sizing, paid_hours
+from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import Range
-from engine.decide.service_sizing import spare_units
+from engine.decide.model_rates import (
+    PERCENTILE,
+    SMALL_MODELS,
+    asked,
+    capacity_per_s,
+    found_rate,
+    left_s,
+    model_ms,
+    offline_per_s,
+    rest_ms,
+)
+from engine.decide.priors import parameter as decided
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
-from engine.estimate.named import named
+from engine.estimate.jobs import Stage
 from engine.estimate.small_inference import (
-    MATRIX_FAMILIES,
-    PARAMETERS,
     Predicted,
     Rate,
     check_models,
-    core_rate,
     cpu_capacity,
-    cpu_floor_s,
     cpu_response,
-    gpu_capacity,
-    gpu_floor_s,
-    gpu_rate,
     gpu_response,
-    has_matrix_units,
     models,
     parameter,
     rates,
     scaled,
     units_for,
-    without_matrix_units,
 )
 from engine.explain.jobs_model_words import crossing_words, headline, notes_on, reason
+from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 Array = NDArray[np.float64]
-PERCENTILE = 0.95  # the workload's latency is that of 95 of 100
-USUAL_MODEL = {
-    ModelClass.neural: "bert-large",
-    ModelClass.recommender: "dlrm-v2",
-    ModelClass.trees: "trees",
-    ModelClass.llm: "bert-large",
-}
+EFFICIENCIES = ("gpu_efficiency_factor", "cpu_efficiency_factor")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
     """Machines of one kind for the peak.
 
-    capacity_per_s : of one machine inside the target; floor_ms : its shortest answer
+    capacity_per_s : of one machine inside the target
+    floor_ms : shortest answer over the whole path; rest_ms : of the path beside the model
     """
 
     hardware: str
@@ -85,6 +85,7 @@ class ModelOption:
     rate: Predicted
     cores: float
     cores_a_worker: int
+    rest_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class ModelReport:
     size_said: str
     peak_per_s: float
     mean_per_s: float
+    hours_per_month: float
     target_ms: float
     target_said: str
     gpu: ModelOption | None
@@ -167,14 +169,13 @@ def model_report(
     day, terms = today or date.today(), settings.jobs
     offered = setting(workload, catalogue, day, settings)
     ranges = offered.context.inputs.ranges
-    id = check_models(terms.like or _usual_model(workload))
-    size, size_said = _size(workload, terms, id)
+    id = check_models(terms.like or asked(workload, terms).model)
+    ask = asked(workload, terms)
     mean, peak, service = _demand(workload, ranges)
-    target, target_said = _target(workload, service)
+    target, target_said = _target(workload, service, offered.context)
     options, refused = [], []
     for unit in (*offered.cpus, *offered.gpus):
-        found = _option(unit, id, size, peak, target if service else None, terms, workload,
-                        offered)  # fmt: skip
+        found = _option(unit, peak, offered.context)
         if isinstance(found, ModelOption):
             options.append(found)
         elif found is not None:
@@ -182,14 +183,16 @@ def model_report(
     options.sort(key=lambda o: (o.usd_per_month.likely, o.usd_per_machine_hour))
     gpu = next((o for o in options if o.hardware == "gpu"), None)
     cpu = next((o for o in options if o.hardware == "cpu"), None)
+    hours = paid_hours(workload) if service else HOURS_PER_MONTH
     named_refused = tuple({r.name: r for r in refused}.values())
-    costs = _costs(options, peak) if service else None
+    costs = _costs(options, peak, hours) if service else None
     return ModelReport(
         headline=headline(gpu, cpu, peak, target, named_refused, service),
-        model=models()[id], size=size, size_said=size_said, peak_per_s=peak, mean_per_s=mean,
+        model=models()[id], size=ask.size, size_said=ask.said, peak_per_s=peak, mean_per_s=mean,
+        hours_per_month=hours,
         target_ms=target * 1000.0, target_said=target_said, gpu=gpu, cpu=cpu,
         options=tuple(options), refused=named_refused,
-        responses=tuple(_response(o, size, terms, target) for o in (gpu, cpu) if o is not None)
+        responses=tuple(_response(o, terms, target) for o in (gpu, cpu) if o is not None)
         if service else (),
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
@@ -201,34 +204,6 @@ def model_report(
 # --- the question
 
 
-def _usual_model(workload: Workload) -> str:
-    if workload.kind is Kind.recsys:
-        return "dlrm-v2"
-    return "bert-large" if workload.kind is Kind.pipeline else USUAL_MODEL[workload.model_class]
-
-
-def _size(workload: Workload, terms: JobsTerms, id: str) -> tuple[float, str]:
-    """Work of one item against the measured model's, and where that comes from."""
-    title = models()[id].title
-    if terms.size is not None:
-        return terms.size, f"{terms.size:g} times {title}, as you set it"
-    if id == "bert-large" and workload.model_params_b is not None:
-        # Two operations a parameter and token; about 177 tokens an item in MLPerf.
-        usual = parameter("encoder_gflop")
-        tokens = workload.tokens_in or usual / (2 * models_params_b())
-        size = 2.0 * workload.model_params_b * tokens / usual
-        return size, (
-            f"{size:.2g} times {title}: 2 operations for each of {workload.model_params_b:g} "
-            f"billion parameters and {tokens:,.0f} tokens, against {usual:g} GFLOP"
-        )
-    return 1.0, f"as large as {title}: set the size if yours is another"
-
-
-def models_params_b() -> float:
-    """Parameters of BERT-large in billions, from which its tokens an item follow."""
-    return named(PARAMETERS)["encoder_params_b"].likely
-
-
 def _demand(workload: Workload, found: Mapping[str, Range]) -> tuple[float, float, bool]:
     """Mean and peak rate, and whether it is a service: else items of a run over its patience."""
     if workload.kind is Kind.batch_inference:
@@ -238,113 +213,111 @@ def _demand(workload: Workload, found: Mapping[str, Range]) -> tuple[float, floa
     return mean, mean * found["peak_factor"].likely, True
 
 
-def _target(workload: Workload, service: bool) -> tuple[float, str]:
+def _target(workload: Workload, service: bool, ctx: Context) -> tuple[float, str]:
     if not service:
         return 0.0, "a run has no latency target"
-    if workload.latency_ms is not None:
-        return workload.latency_ms / 1000.0, "your answer, for 95 of 100 requests"
-    usual = parameter("default_latency_ms")
-    return usual / 1000.0, "taken, as none was given; for 95 of 100 requests"
+    if workload.latency_ms is None:
+        usual = parameter("default_latency_ms")
+        return usual / 1000.0, "taken, as none was given; for 95 of 100 requests"
+    told = "your answer, for 95 of 100 requests"
+    tail = float(ctx.inputs.ranges["cpu_ms_per_item"].likely * decided("tail_factor").likely)
+    if any(s.work == "core_ms" for s in ctx.stages):
+        hops = 2 * decided("remote_hop_ms").likely
+        told += (
+            f"; requests and features take {rough(tail)} ms of it, the way to a GPU and back "
+            f"{hops:g}"
+        )
+    return workload.latency_ms / 1000.0, told
 
 
 # --- machines
 
 
-def _option(
-    unit: Unit, id: str, size: float, peak: float, target: float | None, terms: JobsTerms,
-    workload: Workload, offered: Setting,
-) -> ModelOption | Refused | None:  # fmt: skip
+def _three(ctx: Context) -> Values:
+    """The likely inputs on hardware that is slow, as likely, and quick for its kind."""
+    x = {name: np.repeat(value, 3) for name, value in ctx.inputs.point().items()}
+    for name in EFFICIENCIES:
+        p = decided(name)
+        x[name] = np.array([p.low, p.likely, p.high])
+    return x
+
+
+def _option(unit: Unit, peak: float, ctx: Context) -> ModelOption | Refused | None:
     """Machines of this unit for the peak; refused where none answers inside the target."""
     price = unit.prices.get("on_demand")
-    if price is None or price.basis != "hour":
+    w, terms = ctx.workload, ctx.settings.jobs
+    stage = next(s for s in ctx.stages if s.work in SMALL_MODELS)
+    service = stage.mode == "service"
+    ask = asked(w, terms)
+    found = found_rate(unit, ask, one_by_one=service)
+    if price is None or price.basis != "hour" or found is None:
         return None
-    gpu = unit.accelerator
-    rate = gpu_rate(id, gpu) if gpu is not None else core_rate(id)
-    if rate is None:
-        return None
-    if (
-        gpu is None
-        and models()[id].family in MATRIX_FAMILIES
-        and not has_matrix_units(unit.sku, unit.server)
-    ):
-        rate = without_matrix_units(rate)
-    rate = scaled(rate, size, _lightest(gpu, target is not None) or rate)
-    three = np.array([rate.low, rate.likely, rate.high])
-    hold = terms.hold_ms / 1000.0
-    cores, worker, capacity = 0.0, 1, three
-    if gpu is not None:
-        floor = float(gpu_floor_s(float(three[1]), hold))
-        if target is not None:
-            capacity = np.asarray(gpu_capacity(three, target, PERCENTILE, hold))
+    x = _three(ctx)
+    rate = offline_per_s(unit, found, ask, x, ctx)
+    # Servers carry the rest of the path, too; GPUs stand beside them.
+    path = (
+        (stage,) if unit.hardware == "gpu" else tuple(s for s in ctx.stages if s.mode == stage.mode)
+    )
+    rest = float(rest_ms(unit, path, x, ctx)[1])
+    floor = float(model_ms(unit, x, ctx)[1]) + rest
+    worker = 1
+    if service:
+        left = left_s(unit, path, x, ctx)
+        capacity = capacity_per_s(found, rate, left, terms)
+        told = w.latency_ms
+        if capacity[1] <= 0.0 or (told is not None and floor > told):
+            return Refused(unit.name, unit.hardware, floor)
+        if found.cores:
+            worker = int(cpu_capacity(float(rate[1]), found.cores, float(left[1]), PERCENTILE,
+                                      arrival_cv2=terms.burst)[1])  # fmt: skip
     else:
-        cores = _cores(unit)
-        floor, _ = cpu_floor_s(float(three[1]), cores, PERCENTILE)
-        capacity = three * cores
-        if target is not None:
-            told, with_cores = cpu_capacity(three, cores, target, PERCENTILE,
-                                            arrival_cv2=terms.burst)  # fmt: skip
-            capacity, worker = np.asarray(told), int(with_cores[1])
+        capacity = rate * max(found.cores, 1.0)
     # A faster unit carries no less; where the target binds the three agree to the tolerance.
     capacity = np.maximum.accumulate(capacity) * unit.per_machine
-    if float(capacity[1]) <= 0.0:
-        return Refused(unit.name, unit.hardware, floor * 1000.0)
-    need = units_for(peak, capacity)
-    part = tuple(s for s in offered.context.stages if s.mode == "service") or (
-        offered.context.stages[-1],
-    )
-    spare = spare_units(workload, part, np.maximum(need, 1.0)) if target is not None else need * 0
-    spare = np.where(need > 0, spare, 0.0)
-    per_hour = price.likely * unit.per_machine
-    if target is None:
-        # A run: machines are paid for while they work.
-        hours = _hours_of_items(offered.context.inputs.ranges, capacity)
-        busy = float(capacity[1])
-    else:
-        hours = (need + spare) * HOURS_PER_MONTH
-        busy = parameter("target_load") * float(capacity[1])
+    need, spare, hours = _machines(unit, stage, path, x, ctx, peak)
+    busy = float(capacity[1]) * (parameter("target_load") if service else 1.0)
     usd = [
         float(hours[i]) * p * unit.per_machine
         for i, p in ((2, price.low), (1, price.likely), (0, price.high))
     ]
-    if not np.isfinite(usd[2]):  # the pessimistic rate carries nothing inside the target
-        usd[2] = max(usd[1] * 3.0, usd[1])
+    shown = scaled(found.rate, ask.size, found.fastest)
     source = price.ref.source if price.ref is not None else "catalogue"
+    per_hour = price.likely * unit.per_machine
     return ModelOption(
         unit.hardware, unit.sku, unit.name, unit.per_machine, int(need[1]), int(spare[1]),
-        Estimate(float(capacity[0]), float(capacity[1]), float(capacity[2]), "1/s", (rate.how,)),
-        floor * 1000.0,
+        Estimate(float(capacity[0]), float(capacity[1]), float(capacity[2]), "1/s", (shown.how,)),
+        floor,
         Estimate(min(usd[0], usd[1]), usd[1], max(usd[1], usd[2]), "USD/month", (source,)),
-        per_hour / (busy * 3600.0) * 1e6, per_hour, price.ref, rate.how, rate.measured,
-        Predicted(float(three[0]), float(three[1]), float(three[2]), rate.how, rate.measured),
-        cores, worker,
+        per_hour / (busy * 3600.0) * 1e6, per_hour, price.ref, shown.how, shown.measured,
+        shown, found.cores, worker, rest,
     )  # fmt: skip
 
 
-def _lightest(gpu: Accelerator | None, one_by_one: bool) -> Predicted | None:
-    """The rate of the lightest model measured on such a unit; on cores, trees."""
-    if gpu is not None:
-        return gpu_rate("dlrm", gpu)
-    return core_rate("trees" if one_by_one else "trees-batch")
-
-
-def _hours_of_items(found: Mapping[str, Range], capacity: Array) -> Array:
-    """Machine hours a month of the runs: items over what one machine works off."""
-    items = found["items_per_run"].likely * found["runs_per_month"].likely
-    return np.asarray(items / np.maximum(capacity, 1e-12) / 3600.0)
-
-
-def _cores(unit: Unit) -> float:
-    """Physical cores of a server: two hardware threads each where the catalogue does not say."""
-    if unit.server is not None and unit.server.physical_cores:
-        return float(unit.server.physical_cores)
-    return max(unit.vcpu / 2.0, 1.0)
+def _machines(
+    unit: Unit, stage: Stage, path: tuple[Stage, ...], x: Values, ctx: Context, peak: float
+) -> tuple[Array, Array, Array]:
+    """Machines for the load, spare ones, and machine hours a month that are paid, as decided."""
+    each = unit.per_machine
+    if stage.mode == "batch":
+        on_gpu = unit.hardware == "gpu"
+        spec = Spec(unit.hardware, (unit.hardware,), unit if on_gpu else None,
+                    None if on_gpu else unit, "on_demand")  # fmt: skip
+        pool = evaluate(spec, x, ctx).pools[0]
+        some = float(peak > 0.0)
+        return pool.units / each * some, pool.units * 0.0, pool.busy_hours * pool.units / each
+    if peak <= 0.0:
+        none = np.zeros(3)
+        return none, none, none
+    found = model_sizing(unit, (stage,), path, x, ctx)
+    hours = found.machines / each * paid_hours(ctx.workload)
+    return found.carrying / each, (found.machines - found.carrying) / each, hours
 
 
 # --- pictures
 
 
-def _response(option: ModelOption, size: float, terms: JobsTerms, target: float) -> ResponseCurve:
-    """Response at rates up to a little beyond the capacity of one machine."""
+def _response(option: ModelOption, terms: JobsTerms, target: float) -> ResponseCurve:
+    """Response over the whole path at rates up to a little beyond the capacity of one machine."""
     most = option.capacity_per_s.likely
     # Close to the capacity the answer lengthens steeply: more points there, and itself.
     near = np.geomspace(1e-4, 0.2, 40)
@@ -357,12 +330,13 @@ def _response(option: ModelOption, size: float, terms: JobsTerms, target: float)
     else:
         y = np.asarray(cpu_response(at, option.rate.likely, option.cores, option.cores_a_worker,
                                     PERCENTILE, arrival_cv2=terms.burst))  # fmt: skip
+    y = y + option.rest_ms / 1000.0
     keep = np.isfinite(y) & (y < 4 * target)
     points = tuple((float(a), float(b) * 1000.0) for a, b in zip(at[keep], y[keep], strict=True))
     return ResponseCurve(option.hardware, option.name, points, most)
 
 
-def _costs(options: list[ModelOption], peak: float) -> CostCurve | None:
+def _costs(options: list[ModelOption], peak: float, hours: float) -> CostCurve | None:
     """Cheapest cost a month over rates around the peak, on each kind of hardware."""
     kinds = {o.hardware for o in options}
     if kinds != {"gpu", "cpu"}:
@@ -373,7 +347,7 @@ def _costs(options: list[ModelOption], peak: float) -> CostCurve | None:
 
     def cheapest(hardware: str) -> Array:
         rows = [
-            units_for(at, o.capacity_per_s.likely) * o.usd_per_machine_hour * HOURS_PER_MONTH
+            units_for(at, o.capacity_per_s.likely) * o.usd_per_machine_hour * hours
             for o in options
             if o.hardware == hardware
         ]

@@ -12,11 +12,11 @@ import numpy as np
 
 from engine.assessment import Assessment
 from engine.decide.context import setting
-from engine.decide.latency import gpu_floor_ms, network_params
+from engine.decide.model_rates import asked, found_rate, offline_per_s
 from engine.decide.priors import likely
-from engine.estimate import jobs
 from engine.estimate.queueing import bulk_service
 from engine.estimate.services import under_way
+from engine.estimate.small_inference import parameter
 from engine.explain.services import Sizing
 from engine.workload.answers import Kind, ModelClass
 
@@ -63,16 +63,18 @@ def batching(s: Sizing, answer: Assessment) -> Batching | None:
     if unit is None or unit.accelerator is None:
         return None
     x = place.context.inputs.point()
-    params = x["model_params_b"] if "model_params_b" in x else network_params(x)
-    flops = float(jobs.encoder_flops(params, x.get("tokens_in", np.full(1, 128.0)))[0])
-    rate = (unit.accelerator.bf16_tflops_dense or 1.0) * 1e12 * likely("neural_gpu_efficiency")
+    ask = asked(w, place.context.settings.jobs)
+    rates = found_rate(unit, ask)
+    if rates is None:
+        return None
+    inside = parameter("gpu_inside_share")
+    per_item_s = 1.0 / float(offline_per_s(unit, rates, ask, x, place.context)[0]) / inside
     tail = likely("tail_factor")
-    fixed_s = gpu_floor_ms() / tail / 1000
-    per_item_s = flops / rate
+    fixed_s = parameter("gpu_fixed_ms") / 1000
     outside_ms = s.point["cpu_ms_per_item"] * tail + 2 * likely("remote_hop_ms")
     found = sized(
         gpu.units, peak, fixed_s, per_item_s, s.point["largest_batch"], outside_ms, tail,
-        w.latency_ms, s.inputs["batch_delay_ms"].high, likely("gpu_pool_target_utilization"),
+        w.latency_ms, s.inputs["batch_delay_ms"].high, parameter("target_load"),
     )  # fmt: skip
     return found if np.isfinite(found.wait_ms) else None
 

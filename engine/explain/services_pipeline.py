@@ -17,17 +17,16 @@ from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import accelerator_speed, reference_server_hours
-from engine.decide.evaluation import Values
+from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import standard_normal
-from engine.decide.latency import network_params
-from engine.decide.priors import likely
+from engine.decide.model_rates import requests_per_s
 from engine.decide.service_sizing import service_parameters
 from engine.errors import InputError
-from engine.estimate import jobs
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import Named
 from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
+from engine.wording import number
 from engine.workload.answers import Kind
 from engine.workload.services_terms import ServicesTerms
 from engine.workload.workload import HOURS_PER_MONTH
@@ -255,7 +254,7 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
     gb = told_gb if told_gb is not None else float(x["working_set_gb"][0])
     for part in ctx.stages:
         if part.mode == "service":
-            found.append(Stage(part.title, 0.0, 1.0, 1.0, standing=_standing(cpu, gpu, x)))
+            found.append(Stage(part.title, 0.0, 1.0, 1.0, standing=_standing(cpu, gpu, ctx, x)))
             continue
         share = float(x[f"{part.name}.share"][0]) if f"{part.name}.share" in x else 1.0
         found.append(
@@ -272,18 +271,12 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
     return found
 
 
-def _standing(cpu: Unit, gpu: Unit, x: Values) -> tuple[float, float]:
+def _standing(cpu: Unit, gpu: Unit, ctx: Context, x: Values) -> tuple[float, float]:
     """Servers and GPUs that the serving stage's peak keeps busy at the planned load."""
     peak = float((x["rate_per_s"] * x["peak_factor"])[0])
-    params = x["model_params_b"] if "model_params_b" in x else network_params(x)
-    flops = float(jobs.encoder_flops(params, x.get("tokens_in", np.full(1, 128.0)))[0])
-    cores = cpu.vcpu / 2 * likely("neural_cpu_gflops_per_core") * 1e9
-    assert gpu.accelerator is not None
-    tflops = gpu.accelerator.bf16_tflops_dense or 1.0
-    rate = tflops * 1e12 * likely("neural_gpu_efficiency")
-    on_cpu = peak * flops / (cores * likely("cpu_pool_target_utilization"))
-    on_gpu = peak * flops / (rate * likely("gpu_pool_target_utilization"))
-    return max(on_cpu, 1e-6), max(on_gpu, 1e-6)
+    part = tuple(s for s in ctx.stages if s.mode == "service")
+    on_cpu, on_gpu = (float(requests_per_s(unit, part, x, ctx)[0]) for unit in (cpu, gpu))
+    return max(peak / on_cpu, 1e-6), max(peak / on_gpu, 1e-6)
 
 
 def _placed(
@@ -355,7 +348,8 @@ def _why_not(stages: Sequence[Stage], terms: Terms) -> str:
     total = sum(h for h, _ in serial)
     if total > limit:
         return (
-            f"The parts that do not divide take {total:,.3g} h, more than the {limit:,.3g} h that "
-            f"a run has; most of them in “{name}” ({most:,.3g} h). No number of machines helps."
+            f"The parts that do not divide take {number(total)} h, more than the {number(limit)} h "
+            f"that a run has; most of them in “{name}” ({number(most)} h). No number of machines "
+            "helps."
         )
-    return f"No number of machines up to 4,096 a stage finishes a run within {limit:,.3g} h."
+    return f"No number of machines up to 4,096 a stage finishes a run within {number(limit)} h."
