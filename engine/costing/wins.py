@@ -45,7 +45,7 @@ def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
     fleet = Fleet(case, pool)
     payable = fleet.payables()
     rent, owned = payable.get("on_demand"), payable.get("buy")
-    other = _elsewhere(case)
+    other = _elsewhere(case, fleet)
     drawn = [*payable.values(), *([] if other is None else [other])]
     committed = [w for w in drawn if w.acquisition not in BURSTS]
     utilization = (
@@ -83,11 +83,14 @@ class Fleet:
     """The machines that the plan pays for, as one thing that is rented or owned as a whole.
 
     A GPU is rented alone and bought by the machine, so the two are compared by the fleet.
+
+    units : GPUs or servers of it, where they are not those that the pool pays for
     """
 
-    def __init__(self, case: Case, pool: Pool) -> None:
+    def __init__(self, case: Case, pool: Pool, units: float | None = None) -> None:
         self.case, self.pool = case, pool
-        self.units = max(float(np.ceil(pool.paid_units[0] - 1e-9)), 1.0)
+        paid = max(float(np.ceil(pool.paid_units[0] - 1e-9)), 1.0)
+        self.units = paid if units is None else units
         price = pool.unit.prices.get("buy")
         self.owner = price.owner if price is not None else None
 
@@ -141,14 +144,19 @@ class Fleet:
         return compare.months_where(self.ownership, rent, 1, share, LONGEST_HORIZON_MONTHS)
 
 
-def _elsewhere(case: Case) -> WayToPay | None:
-    """The purchase for the place that was not chosen; None where it can't be had."""
+def _elsewhere(case: Case, fleet: Fleet) -> WayToPay | None:
+    """The purchase of the same fleet for the place that was not chosen; None where there is none.
+
+    A fleet that is bought is planned with more room than a rented one: what is compared is one
+    fleet in both places, not the plan of each.
+    """
     site = next(s for s in Site if s is not case.terms.site)
     found = case.standing_in(site)
     if found is None:
         return None
     ctx, spec = found
-    way = Fleet(case, case.lead(case.at_point(spec, ctx))).payables().get("buy")
+    pool = case.lead(case.at_point(spec, ctx))
+    way = Fleet(case, pool, fleet.units).payables().get("buy")
     return None if way is None else replace(way, label=OWNING_IN[site])
 
 

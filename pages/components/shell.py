@@ -79,11 +79,23 @@ PLANS: list[tuple[str, str, str]] = [
     ("pages/services_plan.py", "Services and pipelines", ":material/account_tree:"),
     ("pages/reliability.py", "Reliability", ":material/health_and_safety:"),
 ]
-# On a phone a table keeps to the width of the page: long words break, and cells move together.
+# On a phone a table keeps to the width of the page, and its figures stay whole: cells are small, a
+# column is as wide as its longest word. Words of the first column, and all of tables with five
+# columns or more, may break, but never below the width of a figure.
 NARROW = """<style>@media (max-width: 640px) {
-    [data-testid="stTable"] :is(td, th) { padding: 0.3rem 0.35rem; font-size: 0.85rem; }
+    [data-testid="stTable"] :is(td, th) { padding: 0.3rem 0.2rem; min-width: 2.5rem; }
+    [data-testid="stTable"] :is(td, th):first-child { min-width: 5rem; }
+    [data-testid="stTable"]:has(th:nth-child(5)) :is(td, th) { min-width: 3.9rem; }
+    [data-testid="stTable"]:has(th:nth-child(6)) :is(td, th) { min-width: 3.3rem; }
     [data-testid="stTable"] :is(td, th), [data-testid="stTable"] :is(td, th) * {
-        overflow-wrap: anywhere !important; white-space: normal;
+        font-size: 0.75rem; white-space: normal; hyphens: auto;
+        overflow-wrap: normal !important;
+    }
+    [data-testid="stTable"] :is(td, th):first-child,
+    [data-testid="stTable"] :is(td, th):first-child *,
+    [data-testid="stTable"]:has(th:nth-child(5)) :is(td, th),
+    [data-testid="stTable"]:has(th:nth-child(5)) :is(td, th) * {
+        overflow-wrap: anywhere !important;
     }
 }</style>"""
 # The way through the app, for the links to the previous and the next page.

@@ -151,6 +151,19 @@ def test_the_curves_are_those_of_all_ways_to_pay() -> None:
     assert rooms["owning, colocation"] == pytest.approx(ends["owning"])
 
 
+def test_both_places_of_a_purchase_are_compared_as_one_fleet() -> None:
+    # A committed fleet is planned with more room than a rented one (here 14 machines, not 10). A
+    # room of one's own costs 60 USD a kW and month, a colocation 174: so it wins from a lower use.
+    point = dict(report("16-nodes-own-or-cloud").wins.utilization)
+    colocation, room = point["owning"].value, point["owning, own room"].value
+    assert colocation is not None
+    assert room is not None
+    assert room < colocation
+    moved = dict(report("16-nodes-own-or-cloud", site=Site.own_room).wins.utilization)
+    assert moved["owning"].value == pytest.approx(room)
+    assert moved["owning, colocation"].value == pytest.approx(colocation)
+
+
 def test_the_best_mix_is_at_or_below_every_allowed_line() -> None:
     found = report("13b-47-runs")
     barred = {curve_label(w) for w in found.ways if not w.allowed and w.mix is None}
