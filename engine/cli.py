@@ -17,7 +17,14 @@ from typing import Any
 
 OK, FOUND_FAULTS, BAD_INPUT = 0, 1, 2
 INTERRUPTED = 130
-HOME = "http://127.0.0.1:8501/recommendation"
+APP = "http://127.0.0.1:8501"
+PLAN_FORMATS = ("text", "json", "csv", "pdf")
+# The pages of the plans that are told in documents, by their commands.
+PLAN_PAGES = {
+    "serve": ("serving_plan", "plan the serving of a language model: machines, latency, dollars"),
+    "services": ("services_plan", "size a service or data system, place a pipeline's stages"),
+    "jobs": ("jobs_plan", "plan a compute job or a small model on GPUs and on CPU servers"),
+}
 FORMATS = ("text", "json", "csv", "xlsx", "pdf")
 BINARY = ("xlsx", "pdf", "kit")
 BACKTEST_LIMIT_BYTES = 50_000_000
@@ -60,11 +67,27 @@ def _guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace
 # --- the commands
 
 
-def _assess(given: argparse.Namespace) -> int:
-    from engine.workload.files import read_plan
+def _job(source: str) -> tuple[Any, Any]:
+    """The job and the terms of a file, the standard input, or a link to the app."""
+    if "://" not in source and not source.startswith("?"):
+        from engine.workload.files import read_plan
 
+        return read_plan(source)
+    from engine.errors import InputError
+    from engine.report.link import decode_query, decode_query_settings
+
+    if "?" not in source:
+        raise InputError("it carries no job", where="link", right="copy it from Share in the app")
+    workload, notes = decode_query(source)
+    settings, more = decode_query_settings(source)
+    for note in (*notes, *more):  # a page says what it leaves out; here nobody would read it
+        raise InputError(str(note), where="link")
+    return workload, settings
+
+
+def _assess(given: argparse.Namespace) -> int:
     _check_target(given)
-    workload, settings = read_plan(given.file)
+    workload, settings = _job(given.file)
     from engine.assess import assess
     from engine.report.link import share_link
 
@@ -115,10 +138,8 @@ _FORMATS: dict[str, Callable[[Any, str], bytes]] = {
 
 
 def _costs(given: argparse.Namespace) -> int:
-    from engine.workload.files import read_plan
-
     _check_target(given)
-    workload, settings = read_plan(given.file)
+    workload, settings = _job(given.file)
     from engine.assess import assess
     from engine.costing.report import cost_report
 
@@ -161,10 +182,10 @@ _COST_FORMATS: dict[str, Callable[[Any, Any], bytes]] = {
 
 
 def _train(given: argparse.Namespace) -> int:
-    from engine.workload.files import read_plan, read_text
+    from engine.workload.files import read_text
 
     _check_target(given)
-    workload, settings = read_plan(given.file)
+    workload, settings = _job(given.file)
     if given.config:
         from engine.estimate.model_shape import shape_from_text
         from engine.estimate.shape_text import shape_text
@@ -183,6 +204,19 @@ def _train(given: argparse.Namespace) -> int:
     else:
         data = told.training_text(report).encode()
     _write(given, data)
+    return OK
+
+
+def _plan(given: argparse.Namespace) -> int:
+    _check_target(given)
+    workload, settings = _job(given.file)
+    from engine.report.link import share_link
+    from engine.report.plans import FORMATS as WRITERS
+    from engine.report.plans import PLANS
+
+    today = given.today or date.today()
+    link = share_link(workload, given.link, today, settings) if given.link else ""
+    _write(given, WRITERS[given.format](PLANS[given.command](workload, settings, today, link)))
     return OK
 
 
@@ -274,9 +308,8 @@ _BACKTESTS: dict[str, Callable[[Path], Any]] = {
 
 def _link(given: argparse.Namespace) -> int:
     from engine.report.link import link, query_string
-    from engine.workload.files import read_plan
 
-    workload, settings = read_plan(given.file)
+    workload, settings = _job(given.file)
     query = query_string(workload, settings=settings)
     _print(link(given.address, workload, settings=settings) if given.address else query)
     return OK
@@ -288,7 +321,8 @@ def _link(given: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m engine",
-        description="Which hardware a job belongs on. FILE is TOML or JSON, - the standard input.",
+        description="Which hardware a job belongs on. FILE is TOML or JSON, - the standard input, "
+        "or a link to the app.",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
@@ -298,31 +332,20 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     command = add("assess", _assess, "recommend hardware for a workload")
-    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON")
-    command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
-    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
-    command.add_argument(
-        "--link",
-        nargs="?",
-        const=HOME,
-        metavar="ADDRESS",
-        help="add the link that opens the answer, at this address of the app",
-    )
+    _answers(command, FORMATS)
+    _linked(command, "recommendation")
     command = add("costs", _costs, "cost every way to pay for one hardware, month by month")
-    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON")
-    command.add_argument("--format", choices=tuple(_COST_FORMATS), default="text")
+    _answers(command, tuple(_COST_FORMATS))
     command.add_argument(
         "--hardware", default="", metavar="ID", help="default: the recommended; json lists the ids"
     )
-    command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
-    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
     command = add("train", _train, "plan the training of a language model, and its launch files")
-    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON")
+    _answers(command, ("text", "json", "kit"))
     command.add_argument("--config", metavar="CONFIG.json", help="the model's configuration")
-    command.add_argument("--format", choices=("text", "json", "kit"), default="text")
-    command.add_argument("--output", metavar="FILE", help="where to write; default: on screen")
-    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
+    for name, (page, told) in PLAN_PAGES.items():
+        command = add(name, _plan, told)
+        _answers(command, PLAN_FORMATS)
+        _linked(command, page)
     command = add("example", _example, "print a ready workload as TOML")
     command.add_argument("name", nargs="?", metavar="NAME")
     command.add_argument("--list", action="store_true", help="the names, one a line")
@@ -359,6 +382,26 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("file", metavar="FILE")
     command.add_argument("--address", help="print a whole link to the app at this address")
     return parser
+
+
+def _answers(command: Any, formats: tuple[str, ...]) -> None:
+    """The job that is asked about, and how and where the answer is written."""
+    command.add_argument("file", metavar="FILE", help="the workload, TOML or JSON; or a link")
+    command.add_argument("--format", choices=formats, default="text", help="default: text")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", help="where to write; default: on screen"
+    )
+    command.add_argument("--today", type=_day, metavar="DATE", help="count prices' ages from it")
+
+
+def _linked(command: Any, page: str) -> None:
+    command.add_argument(
+        "--link",
+        nargs="?",
+        const=f"{APP}/{page}",
+        metavar="ADDRESS",
+        help="add the link that opens the answer, at this address of the app",
+    )
 
 
 def _day(text: str) -> date:

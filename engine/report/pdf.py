@@ -23,7 +23,10 @@ from engine.assessment import (
     StagePlan,
 )
 from engine.costing.model import CostReport
+from engine.errors import ClusterFitError
 from engine.estimate.estimate import Estimate
+from engine.explain.services_report import services_report
+from engine.explain.services_svg import svg
 from engine.report import charts as pictures
 from engine.report import words
 from engine.report.costs_pdf import section
@@ -52,21 +55,28 @@ def pdf(
     charts : further charts as Vega-Lite specifications by their caption
     costs : every way to pay for one hardware of the answer, for a section of its own
     """
-    data = report(answer, link, charts or {}, costs)
+    return compiled(TEMPLATE, report(answer, link, charts or {}, costs))
+
+
+def compiled(template: Path, data: dict[str, Any]) -> bytes:
+    """A template filled, checked for accessibility; without the check where a glyph is in no font.
+
+    data : words and pictures; `warnings` is the list that is told at the head
+    """
     try:
-        return _compile(data, BEST_STANDARD)
+        return _compile(data, BEST_STANDARD, template)
     except RuntimeError as error:
         if "PDF/UA" not in str(error):
             raise
-    data["warnings"].append("Some characters of a name are in none of the fonts of this report.")
-    return _compile(data, FALLBACK_STANDARD)
+    told = [*data["warnings"], "Some characters of a name are in none of the fonts of this report."]
+    return _compile({**data, "warnings": told}, FALLBACK_STANDARD, template)
 
 
-def _compile(data: dict[str, Any], standard: Standard) -> bytes:
+def _compile(data: dict[str, Any], standard: Standard, template: Path = TEMPLATE) -> bytes:
     import typst
 
     made: bytes = typst.compile(
-        str(TEMPLATE),
+        str(template),
         format="pdf",
         font_paths=[str(pictures.FONTS)],
         ignore_system_fonts=True,
@@ -128,6 +138,7 @@ def report(
             "verdict": words.one_line(answer.architecture.verdict),
             "remedies": [_clean(*pair) for pair in answer.architecture.remedies],
             "diagram": words.one_line(answer.architecture.diagram),
+            "drawing": _drawing(answer),
         },
         "prices": _prices(answer, cite),
         "assumptions": [
@@ -256,6 +267,31 @@ def _price(price: PriceRef, used: bool) -> list[str]:
         price.confidence,
         "used" if used else "",
     )
+
+
+def _drawing(answer: Assessment) -> dict[str, str] | None:
+    """The architecture of a service as it is drawn on its page; None where there is none."""
+    try:
+        report = services_report(answer)
+    except ClusterFitError:
+        return None  # no server holds what can't be split: the verdict says so
+    drawing, sizing = report.drawing, report.sizing
+    if drawing is None or sizing is None:
+        return None
+    mine = sum(p.machines for p in answer.best.stages if p.hardware == "cpu")
+    other = f"{sizing.fleet.machines:,} × {sizing.fleet.name}"
+    told = (
+        f"Drawn with {other}, the fewest machines near the least cost on demand; the "
+        "recommendation weighs more than that."
+        if mine and mine != sizing.fleet.machines
+        else f"Sized on demand: {other}."
+    )
+    return {
+        "svg": svg(drawing),
+        "title": words.one_line(drawing.title),
+        "alt": words.one_line(drawing.alt),
+        "caption": words.one_line(f"{drawing.message} {told}"),
+    }
 
 
 def _answers(answer: Assessment) -> list[list[str]]:
