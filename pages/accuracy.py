@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.explain.accuracy import Figures, LeftOut, Quantity, accuracy
+from engine.wording import rough
 from pages.components import accuracy_charts, shell
 from pages.components.labels import plain
 
@@ -16,7 +17,7 @@ def off_by(figure: LeftOut) -> str:
     if not figure.is_range:
         return f"{figure.low:.1%}"
     if figure.high > 1:
-        return f"{1 + figure.low:.2g} to {1 + figure.high:.2g} times"
+        return f"{rough(1 + figure.low)} to {rough(1 + figure.high)} times"
     return f"{share(figure.low)} to {share(figure.high)}"
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.errors import InputError
 from engine.explain.curves import fraction
+from engine.wording import rough
 from engine.workload.answers import Certainty
 from engine.workload.workload import Workload
 from pages.components import fields, labels, question_charts, shell
@@ -153,9 +154,10 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
         question_charts.crossover(crossing, fraction.ARTICLE_FRACTION, likely)
         st.caption(
             labels.plain(
-                f"{crossing.message} At your fraction the GPU's work costs {crossing.cost_now:.2g} "
-                f"of the server's. Dashed: the article's 70% at {fraction.ARTICLE_RATIO:g} times "
-                f"the price and {fraction.ARTICLE_SPEEDUP:g} times the speed."
+                f"{crossing.message} At your fraction the GPU's work costs "
+                f"{rough(crossing.cost_now)} of the server's. Dashed: the article's 70% at "
+                f"{fraction.ARTICLE_RATIO:g} times the price and "
+                f"{fraction.ARTICLE_SPEEDUP:g} times the speed."
             )
         )
     answer = shell.assessment(workload)

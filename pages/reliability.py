@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
+from engine.wording import number
 from engine.workload.reliability_terms import Spot
 from pages.components import labels, reliability_charts, reliability_parts, shell
 from pages.components.term_fields import term
@@ -63,7 +64,7 @@ with shell.page(TITLE, ":material/health_and_safety:"):
     with run:
         term(OF, "devices", placeholder=f"{plan.devices:,}")
         if not plan.service:
-            term(OF, "run_days", placeholder=f"{plan.useful_hours / 24:.3g}")
+            term(OF, "run_days", placeholder=f"{number(plan.useful_hours / 24)}")
         term(OF, "spot", words=SPOT, widget="segments")
         if plan.spot:
             term(OF, "reclaims_per_day")

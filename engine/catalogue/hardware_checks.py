@@ -8,6 +8,7 @@ from statistics import median
 
 from engine.catalogue.models import Accelerator, CpuServer, Network
 from engine.errors import DataError
+from engine.wording import number
 
 # Generations whose members have tensor and vector units in one proportion, by words of their name.
 GENERATIONS = (
@@ -42,8 +43,8 @@ def generation(numbered: Sequence[tuple[int, Accelerator]], file: Path) -> Itera
                     file,
                     line,
                     "bf16_tflops_dense",
-                    f"{acc.bf16_tflops_dense:g} is {own:.3g} times the fp32 rate, "
-                    f"{median(others):.3g} times on others of the generation",
+                    f"{acc.bf16_tflops_dense:g} is {number(own)} times the fp32 rate, "
+                    f"{number(median(others))} times on others of the generation",
                     "the dense figure: half of the one printed with sparsity",
                 )
 

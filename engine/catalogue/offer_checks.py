@@ -8,6 +8,7 @@ from statistics import median
 
 from engine.catalogue.models import Accelerator, CpuServer, Offer
 from engine.errors import DataError
+from engine.wording import rough
 
 Numbered = Sequence[tuple[int, Offer]]
 Key = tuple[str, str, str, str, str, int]
@@ -164,7 +165,7 @@ def outliers(offers: Numbered, file: Path, factor: float, low_factor: float) -> 
             if usd > factor * middle or usd * low_factor < middle:
                 of_gpu = not hardware.startswith("servers")
                 yield DataError(
-                    f"${usd:g} an hour is {usd / middle:.2g} times the others' ${middle:g} "
+                    f"${usd:g} an hour is {rough(usd / middle)} times the others' ${middle:g} "
                     f"({hardware}, {terms})",
                     file=file,
                     line=line,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import Array, not_negative, positive, share
 from engine.errors import InputError
+from engine.wording import number
 
 HOURS_PER_WEEK = 168.0
 
@@ -87,7 +88,7 @@ def monthly(machine_hours: Sequence[float], machines: float | None = None) -> De
         raise InputError(
             f"{float(hours.max()):g} machine-hours do not fit {machines:g} machines",
             where="machines",
-            right=f"at least {float(hours.max()) / HOURS_PER_MONTH:.3g}",
+            right=f"at least {number(float(hours.max()) / HOURS_PER_MONTH)}",
         )
     return _demand([0.0, machines], [float(1 - busy.mean()), float(busy.mean())], "monthly list")
 
@@ -205,9 +206,9 @@ def statement(demand: Demand, mix: Mix, month_to_month: float, rule: float) -> s
     else:
         found = f"commit to {mix.base} and rent more in {mix.bursts:.0%} of the hours"
     return (
-        f"Demand runs from {trough:.3g} to {peak:.3g} machines and varies by {month_to_month:.0%} "
-        f"from month to month; the {rule:.0%} rule says {says}. A machine is worth committing to "
-        f"when it is needed in more than {min(mix.break_even_share, 1.0):.0%} of the hours, so "
+        f"Demand runs from {number(trough)} to {number(peak)} machines and varies by "
+        f"{month_to_month:.0%} from month to month; the {rule:.0%} rule says {says}. A "
+        f"machine is worth committing to when it is needed in more than {min(mix.break_even_share, 1.0):.0%} of the hours, so "
         f"{found}."
     )
 

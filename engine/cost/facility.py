@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.cost.checks import positive
+from engine.wording import number
 
 Cooling = Literal["air", "liquid"]
 
@@ -43,13 +44,17 @@ def check(
             0,
             kw,
             False,
-            f"One machine draws {kw_per_unit:.3g} kW; a rack cooled by {cooling} carries "
-            f"{rack_limit_kw:.3g} kW." + (" Liquid cooling is needed." if cooling == "air" else ""),
+            f"One machine draws {number(kw_per_unit)} kW; a rack cooled by {cooling} carries "
+            f"{number(rack_limit_kw)} kW."
+            + (" Liquid cooling is needed." if cooling == "air" else ""),
         )
     racks = math.ceil(units / per_rack)
     if available_kw is not None and kw > available_kw:
         return Feasibility(
-            racks, kw, False, f"{kw:.3g} kW are needed and {available_kw:.3g} kW are available."
+            racks,
+            kw,
+            False,
+            f"{number(kw)} kW are needed and {number(available_kw)} kW are available.",
         )
     room = f"{racks} rack{'s' if racks > 1 else ''}, at most {per_rack} of the machines in each."
     return Feasibility(racks, kw, True, room)

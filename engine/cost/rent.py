@@ -16,6 +16,7 @@ from engine.cost.cash_flow import HOURS_PER_MONTH, CashLine, every_month, once
 from engine.cost.checks import Real, not_negative, positive, share, whole_months
 from engine.errors import InputError
 from engine.estimate.reliability import spot_paid_goodput, spot_wall_goodput, young_interval
+from engine.wording import number
 
 TERM_MONTHS = {"reserved_1y": 12, "reserved_3y": 36}
 
@@ -252,8 +253,9 @@ def spot_deadline(
         each = max((expected - calm) / mean, 1e-9)
         chance = float(pdtr(np.floor(spare / each), mean))
     text = (
-        f"On spot machines a run of {useful_hours:.3g} h takes about {expected:.3g} h with its "
-        f"interruptions; the deadline is {deadline_hours:.3g} h, met {chance:.0%} of the time."
+        f"On spot machines a run of {number(useful_hours)} h takes about {number(expected)} h with "
+        f"its interruptions; the deadline is {number(deadline_hours)} h, met {chance:.0%} of "
+        "the time."
     )
     return DeadlineCheck(expected <= deadline_hours, expected, chance, text)
 

@@ -13,6 +13,7 @@ from engine.costing.model import CostReport, Way
 from engine.costing.wins import BEST_MIX
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
+from engine.wording import number
 from engine.workload.cost_terms import DemandBy
 
 SECTION_TITLES: dict[Section, str] = {
@@ -116,7 +117,7 @@ def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str
 
     work = found.months_of_work
     rows = [
-        ("Months of work", f"{work.likely:.3g} ({work.low:.3g} to {work.high:.3g})"),
+        ("Months of work", f"{number(work.likely)} ({number(work.low)} to {number(work.high)})"),
         ("Engineers", money(found.engineering_usd)),
         ("Both systems at once", money(found.both_systems_usd)),
         ("Saved a month in cash", currency.money(found.cash_saved_usd_per_month)),
@@ -128,7 +129,7 @@ def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str
         ),
     ]
     if found.speedup != 1:
-        rows.insert(0, ("A run is faster by", f"{found.speedup:.3g} times"))
+        rows.insert(0, ("A run is faster by", f"{number(found.speedup)} times"))
     return rows
 
 

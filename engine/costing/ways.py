@@ -30,6 +30,7 @@ from engine.decide.priors import likely
 from engine.decide.uncertainty import interval
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
+from engine.wording import number
 from engine.workload.answers import Kind
 from engine.workload.cost_terms import DemandBy, Site
 from engine.workload.workload import LLM_TRAINING
@@ -460,7 +461,8 @@ def _deadline(case: Case, pool: Pool) -> tuple[renting.DeadlineCheck | None, tup
     if asked:
         return check, ()
     return None, (
-        f"a run of {hours:.3g} h takes about {check.expected_hours:.3g} h with its interruptions",
+        f"a run of {number(hours)} h takes about {number(check.expected_hours)} h with its "
+        "interruptions",
     )
 
 

@@ -22,6 +22,7 @@ from engine.decide.numbers import Array
 from engine.decide.sensitivity import Turn
 from engine.decide.uncertainty import Uncertainty, Worth
 from engine.estimate.estimate import Estimate
+from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import FAILURE_LABELS, FailureMode
 from engine.workload.workload import HOURS_PER_MONTH
 
@@ -72,34 +73,6 @@ def is_batch(context: Context) -> bool:
 def time_of(e: Evaluation) -> Array:
     """Hours of a run, or the latency of an answer in milliseconds when there is no run."""
     return e.hours_per_run if e.hours_per_run.any() else e.latency_ms
-
-
-def money(usd: float) -> str:
-    """US dollars with three significant digits, for sentences."""
-    if usd >= 1000:
-        digits = max(0, int(np.floor(np.log10(usd))) - 2)
-        return f"${round(usd, -digits):,.0f}"
-    return f"${usd:,.3g}"
-
-
-def duration(hours: float) -> str:
-    """A length of time in the unit that reads best."""
-    if hours < 1 / 60:
-        return f"{hours * 3600:.2g} s"
-    if hours < 1.5:
-        return f"{hours * 60:.2g} min"
-    if hours < 48:
-        return f"{hours:.2g} h"
-    days = hours / 24
-    if days < 700:
-        return f"{days:.2g} days" if days < 100 else f"{days:,.0f} days"
-    return f"{days / 365:,.0f} years"
-
-
-def count(n: float, word: str) -> str:
-    """A count with its word in the plural where it is one."""
-    whole = round(n)
-    return f"{whole:,} {word}{'' if whole == 1 else 's'}"
 
 
 def pool_label(pool: Pool) -> str:
@@ -264,7 +237,8 @@ def _because(f: Findings, e: Evaluation, criterion: str) -> tuple[str, str]:
         if w.latency_ms is None:
             return "no latency target was given", "your answer"
         return (
-            f"answers within {float(e.latency_ms[0]):.2g} ms; {w.latency_ms:g} ms asked",
+            f"answers within {number(float(e.latency_ms[0]), 'ms', 2)}; "
+            f"{number(w.latency_ms, 'ms')} asked",
             "latency estimate",
         )
     if criterion == "fit":
@@ -305,7 +279,7 @@ def _effort_words(f: Findings, e: Evaluation) -> str:
     words = []
     months = float(rewrite_months(e, x, f.context)[0])
     if months >= 0.5:
-        words.append(f"about {months:.2g} engineer-months to move to GPUs")
+        words.append(f"about {rough(months)} engineer-months to move to GPUs")
     if e.spec.placement == "hybrid":
         words.append("two kinds of machines to run")
     if float(e.machines[0]) > 1:

@@ -19,6 +19,7 @@ from statistics import median
 from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import Catalogue, Offer, Provenance
 from engine.errors import ImportFileError, InputError
+from engine.wording import money
 from engine.workload.workload import Workload
 
 PROVIDER = "Your quote"
@@ -309,6 +310,6 @@ def doubts(catalogue: Catalogue, quotes: tuple[str, ...]) -> tuple[str, ...]:
             found.append(
                 f"{catalogue.accelerators[hardware].name}, {ACQUISITION_LABELS[terms]}, at "
                 f"${float(text):g} an hour: half of the catalogue's prices are above "
-                f"${middle:.3g}. Is it for one GPU and one hour?"
+                f"{money(middle)}. Is it for one GPU and one hour?"
             )
     return tuple(found)

@@ -7,6 +7,7 @@ training page (the model's own shape, sequence length, precision, code, network)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
@@ -20,11 +21,11 @@ from engine.decide.numbers import Array
 from engine.errors import InputError
 from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan import Task
-from engine.estimate.search import search
+from engine.estimate.search import plans_found
 from engine.estimate.shape import ModelShape
 from engine.estimate.shape_text import read_shape
 from engine.estimate.training_hardware import HardwareChoice
-from engine.estimate.training_job import Job, NothingFits
+from engine.estimate.training_job import Job
 from engine.workload.answers import Kind
 from engine.workload.training_terms import TrainingTerms, TrainTask
 from engine.workload.workload import HOURS_PER_MONTH, Workload
@@ -66,21 +67,35 @@ def training_table(unit: Unit, ctx: Context) -> TrainingTable | None:
         per_machine=unit.per_machine,
         network=network_of(ctx.catalogue, acc, terms) if unit.per_machine > 1 else None,
         shape=model_shape(ctx.workload, terms, inputs.ranges["model_params_b"].likely),
-        tokens=inputs.ranges["train_tokens_b"].likely * 1e9,
         task=task_of(ctx.workload, terms),
         terms=terms.model_copy(update=_NOT_TIMED),
-        most=1,
+        gpus=(unit.per_machine, unit.per_machine),
     )
+    tokens_b = inputs.ranges["train_tokens_b"].likely
     if unit.per_machine == 1:  # no fabric between such machines is on offer
-        return _table(ask)
+        return _table((_fastest(ask),), tokens_b)
     runs = max(inputs.ranges["runs_per_month"].likely, 1e-6)
     wanted = min(inputs.ranges["patience_h"].likely, HOURS_PER_MONTH / runs)
-    found = None
+    rounds: list[_Fastest] = []
+    found, least = None, unit.per_machine
     for most in FLEETS:
-        found = _table(replace(ask, most=most))
+        if most >= least:
+            rounds.append(_fastest(replace(ask, gpus=(least, most))))
+            least = most + 1
+        found = _table(rounds, tokens_b)
         if found is not None and found.hours.min() < wanted / ROOM:
             break
     return found
+
+
+def _table(rounds: Sequence[_Fastest], tokens_b: float) -> TrainingTable | None:
+    """Rounds of ever larger fleets below one another; None where no fleet holds the model."""
+    gpus = np.concatenate([r.gpus for r in rounds])
+    if not gpus.size:
+        return None
+    hours = tokens_b * np.concatenate([r.hours_per_btoken for r in rounds])
+    # A larger fleet is never planned slower: it could leave the rest idle.
+    return TrainingTable(gpus, np.minimum.accumulate(hours))
 
 
 def model_shape(workload: Workload, terms: TrainingTerms, params_b: float) -> ModelShape:
@@ -123,20 +138,30 @@ _NOT_TIMED = {
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """What a table depends on."""
+    """What times depend on.
+
+    gpus : fewest and most of a fleet
+    """
 
     accelerator: Accelerator
     per_machine: int
     network: Network | None
     shape: ModelShape
-    tokens: float
     task: Task
     terms: TrainingTerms
-    most: int
+    gpus: tuple[int, int]
 
 
-@lru_cache(maxsize=512)
-def _table(ask: _Ask) -> TrainingTable | None:
+@dataclass(frozen=True, slots=True)
+class _Fastest:
+    """Fleets of whole machines that hold the model, smallest first, each with its fastest plan."""
+
+    gpus: Array
+    hours_per_btoken: Array
+
+
+@lru_cache(maxsize=1024)
+def _fastest(ask: _Ask) -> _Fastest:
     terms = ask.terms
     choice = HardwareChoice(
         accelerator=ask.accelerator,
@@ -146,26 +171,24 @@ def _table(ask: _Ask) -> TrainingTable | None:
     )
     job = Job(
         shape=ask.shape,
-        tokens=ask.tokens,
+        tokens=1e9,  # the time of a run is in proportion
         choices=(choice,),
         seq_len=terms.seq_len,
         task=ask.task,
         precision=terms.precision.value,
         batch_seqs=terms.batch_seqs or 0,
-        gpus=(ask.per_machine, max(ask.most, ask.per_machine)),
+        gpus=ask.gpus,
         goodput=None if terms.goodput_pct is None else terms.goodput_pct / 100,
         software=terms.software.value,
         software_year=terms.software_year,
         lora_rank=terms.lora_rank,
     )
-    found = search(job)
-    if isinstance(found, NothingFits):
-        return None
-    gpus, hours = np.asarray(found.plans.gpus, float), found.days * HOURS_PER_DAY
+    found = plans_found(job)
+    if found is None:
+        return _Fastest(np.empty(0), np.empty(0))
+    gpus, hours = found.plans.gpus, found.days * HOURS_PER_DAY
     whole = gpus % ask.per_machine == 0
-    sizes = np.unique(gpus[whole])
-    if not sizes.size:
-        return None
-    best = np.array([hours[gpus == n].min() for n in sizes])
-    # A larger fleet is never planned slower: it could leave the rest idle.
-    return TrainingTable(sizes, np.minimum.accumulate(best))
+    sizes, which = np.unique(gpus[whole], return_inverse=True)
+    best = np.full(sizes.size, np.inf)
+    np.minimum.at(best, which, hours[whole])
+    return _Fastest(sizes, best)

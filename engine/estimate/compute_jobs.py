@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.catalogue.models import Accelerator, CpuServer
 from engine.estimate import jobs
 from engine.estimate.jobs import REFERENCE_VCPU
+from engine.wording import rough
 
 Array = NDArray[np.float64]
 Real = float | Array
@@ -203,8 +204,9 @@ def gpu_constraints(
     have, server_has = gpu.fp64_tflops or 0.0, server_fp64_tflops(server)
     if needs_fp64 and have < server_has:
         found.append(Constraint(
-            f"{gpu.name} does {have:g} TFLOPS in double precision, less than the {server_has:.2g} "
-            f"of the {server.vcpu:g}-vCPU server that it would replace", "precision",
+            f"{gpu.name} does {have:g} TFLOPS in double precision, less than the "
+            f"{rough(server_has)} of the {server.vcpu:g}-vCPU server that it would replace",
+            "precision",
         ))  # fmt: skip
     if memory_gb is not None and not splits and memory_gb > gpu.memory_gb:
         found.append(Constraint(

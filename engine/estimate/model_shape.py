@@ -20,10 +20,12 @@ import numpy as np
 
 from engine.errors import ImportFileError, InputError
 from engine.estimate.architectures import decoder, hybrid, other, special, terms
+from engine.estimate.architectures.heads import as_named
 from engine.estimate.architectures.outline import outline
 from engine.estimate.architectures.reading import ALIASES, Config
 from engine.estimate.architectures.specs import BERT_LIKE, SPECS
 from engine.estimate.shape import ModelShape
+from engine.wording import rough
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 LARGEST_BYTES = 5_000_000
@@ -70,7 +72,7 @@ def shape_from_config(data: Any, name: str = "") -> ModelShape:
         raise _error("is no configuration", name, ADVICE)
     _refuse_lookalikes(data, name)
     config = Config(_unified(data, name), name)
-    shape = _counted(config)
+    shape = as_named(config, _counted(config))
     if shape.kind == "encoder" and config.model_type:
         shape = replace(shape, kv_layers=0)  # it reads a text once and keeps nothing
     return replace(shape, note=_doubt(shape, config))
@@ -83,7 +85,7 @@ def _doubt(shape: ModelShape, config: Config) -> str:
         size = float(number) * 1e9
         if size > 0 and not 0.5 < shape.total_params / size < 2:
             return (f"the name says {number}B, the sizes in the file make "
-                    f"{shape.total_params / 1e9:.2g}B: check that it is the whole "
+                    f"{rough(shape.total_params / 1e9)}B: check that it is the whole "
                     "model's config.json")  # fmt: skip
     return ""
 

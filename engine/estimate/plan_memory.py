@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.estimate.memory import (
     MemoryBreakdown,
-    fits,
     memory_estimate,
     memory_inputs,
     memory_of_plans,
@@ -44,7 +42,10 @@ def plans_memory(
     shape: ModelShape, plans: Plans, seq_len: int, task: Task, precision: Precision = "bf16",
     software: Software = "recipes", lora_rank: int = 16, recipes: bool = True,
 ) -> MemoryBreakdown:  # fmt: skip
-    """Memory of the fullest GPU of each plan, arrays of the plans' length [GiB]."""
+    """Memory of the fullest GPU of each plan, arrays of the plans' length [GiB].
+
+    Recomputation may be a column of levels: every plan at each, shape (levels, plans).
+    """
     usual = TrainingPlan(
         gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank,
         flash_attention=software != "legacy",
@@ -61,15 +62,10 @@ def plans_memory(
         expert_d=np.maximum(plans.gpus / (plans.pp * plans.ep), 1.0),
         sequence_parallel=(plans.tp > 1).astype(float),
     )  # fmt: skip
+    length = np.broadcast_shapes(plans.gpus.shape, plans.recompute.shape)
     return MemoryBreakdown(
-        *(np.broadcast_to(np.asarray(getattr(told, f.name)), plans.gpus.shape)
-          for f in fields(told))
-    )  # fmt: skip
-
-
-def plans_that_fit(memory: MemoryBreakdown, reported_gib: float) -> NDArray[np.bool_]:
-    """Which plans fit a card."""
-    return fits(memory.total, reported_gib)
+        *(np.broadcast_to(np.asarray(getattr(told, f.name)), length) for f in fields(told))
+    )
 
 
 def need_of(
@@ -79,11 +75,6 @@ def need_of(
     items = {name: float(getattr(memory, name)[row]) for name in ITEMS}
     e = memory_estimate(memory, megatron=megatron, row=row)
     return MemoryNeed(items, e.low, e.likely, e.high, reported_gib * usable, reported_gib)
-
-
-def taken(memory: MemoryBreakdown, rows: NDArray[np.intp] | NDArray[np.bool_]) -> MemoryBreakdown:
-    """Some of the rows."""
-    return MemoryBreakdown(*(np.asarray(getattr(memory, f.name))[rows] for f in fields(memory)))
 
 
 def joined_memory(parts: list[MemoryBreakdown]) -> MemoryBreakdown:

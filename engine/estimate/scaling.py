@@ -23,6 +23,7 @@ from scipy.optimize import least_squares, nnls
 from scipy.special import ndtri
 
 from engine.errors import InputError
+from engine.wording import number
 
 Array = npt.NDArray[np.float64]
 Real = float | Array
@@ -102,7 +103,7 @@ def crossover(price_ratio: float, speedup: float) -> Crossover:
     r, s = price_ratio, speedup
     p = float(crossover_fraction(r, s))
     if p == 0.0:
-        why = f"the GPU costs {r:.3g} times the CPU an hour and is never the slower"
+        why = f"the GPU costs {number(r)} times the CPU an hour and is never the slower"
         return Crossover(None, "always", f"The GPU is the cheaper at every fraction: {why}.")
     if np.isfinite(p):
         return Crossover(p, "above", f"The GPU is the cheaper above {p:.0%} parallelizable work.")
@@ -114,7 +115,7 @@ def crossover(price_ratio: float, speedup: float) -> Crossover:
     why = (
         "it does not speed the work up"
         if s <= 1
-        else f"it costs {r:.3g} times as much and is at most {s:.3g} times as fast"
+        else f"it costs {number(r)} times as much and is at most {number(s)} times as fast"
     )
     return Crossover(None, "never", f"The GPU is never the cheaper: {why}.")
 
@@ -158,7 +159,7 @@ def parallel_fraction_from_timings(
     p = (1 - ratio) / denominator if denominator else float("inf")
     if ratio > n2 / n1 * (1 + tolerance):
         text = (
-            f"{n2:g} machines are {ratio:.3g} times as fast as {n1:g}, more than their number: "
+            f"{n2:g} machines are {number(ratio)} times as fast as {n1:g}, more than their number: "
             "the data fits the caches only when divided, or a timing is wrong."
         )
         return FractionFromTimings(None, p, "superlinear", text)

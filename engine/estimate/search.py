@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.estimate.collectives import Array
-from engine.estimate.memory import USABLE, MemoryBreakdown
+from engine.estimate.memory import USABLE, MemoryBreakdown, fits
 from engine.estimate.parallelism import (
-    FULL,
     MAX_GPUS,
-    NONE,
-    SELECTIVE,
     Plans,
-    enumerate_plans,
     joined,
     of_a_usual_kind,
     plan_row,
@@ -29,7 +25,8 @@ from engine.estimate.parallelism import (
     with_recompute,
 )
 from engine.estimate.plan import TrainingPlan
-from engine.estimate.plan_memory import joined_memory, plans_memory, plans_that_fit, taken
+from engine.estimate.plan_memory import joined_memory
+from engine.estimate.plan_space import every_plan, kept_plans, memory_of, space_of
 from engine.estimate.search_results import (
     NETWORK_PARTS,
     Found,
@@ -80,8 +77,8 @@ def plan_result(job: Job, plan: TrainingPlan) -> PlanResult | None:
     hws = hardware(job.choices[0], job.precision)
     row = plan_row(job.shape, plan)
     same = replace(job, seq_len=plan.seq_len, batch_seqs=plan.global_batch_seqs)
-    memory = _memory(same, row, hws[0])
-    if not plans_that_fit(memory, hws[0].memory_gib)[0]:
+    memory = memory_of(same, row, hws[0])
+    if not fits(memory.total, hws[0].memory_gib)[0]:
         return None
     return result_of(_found(same, [(0, hws, row, memory)], 1), 0)
 
@@ -156,7 +153,7 @@ def _smallest_on(job: Job, k: int, most: int) -> PlanResult | None:
         if least <= n <= most:
             if n > choice.reach:  # timed as if joined by the slowest network of published steps
                 hws = tuple(replace(h, nic=CALIBRATED_NIC) for h in hws)
-            plans, memory, _ = _fitting(job, hws, {n: 0})
+            plans, memory = _fitting(job, hws, {n: 0})
             if len(plans):
                 found = _found(job, [(k, hws, plans, memory)], len(plans))
                 work = found.step_s / found.plans.batch
@@ -175,6 +172,17 @@ def _probe(node: int, least: float) -> list[int]:
 
 def search(job: Job) -> Found | NothingFits:
     """Every plan that fits, on every choice and fleet size of a job, timed."""
+    found, lacks = _searched(job)
+    return _nothing(job, lacks) if found is None else found
+
+
+def plans_found(job: Job) -> Found | None:
+    """The same where the smallest fleet that would do is not wanted: None where nothing fits."""
+    return _searched(job)[0]
+
+
+def _searched(job: Job) -> tuple[Found | None, float]:
+    """What is found, and the GiB that the leanest plan lacks."""
     parts: list[tuple[int, tuple[Hardware, ...], Plans, MemoryBreakdown]] = []
     looked_at, lacks = 0, np.inf
     for k, choice in enumerate(job.choices):
@@ -183,14 +191,13 @@ def search(job: Job) -> Found | NothingFits:
                  for n in fleet_sizes(job.gpus, choice)}  # fmt: skip
         if not sizes:
             continue
-        plans, memory, (valid, nearest) = _fitting(job, hws, sizes)
-        looked_at += valid
-        lacks = min(lacks, nearest - hws[0].memory_gib * USABLE)
+        space = kept_plans(job, hws[0], sizes)
+        plans, memory = space.fitting(hws[0].memory_gib)
+        looked_at += len(space)
+        lacks = min(lacks, space.least_gib - hws[0].memory_gib * USABLE)
         if len(plans):
             parts.append((k, hws, plans, memory))
-    if not parts:
-        return _nothing(job, lacks)
-    return _found(job, parts, looked_at)
+    return (_found(job, parts, looked_at) if parts else None), lacks
 
 
 def fleet_sizes(asked: tuple[int, int], choice: HardwareChoice) -> list[int]:
@@ -214,53 +221,22 @@ def usual_batch(task: str, seq_len: int, gpus: int) -> int:
 
 def _fitting(
     job: Job, hws: tuple[Hardware, ...], sizes: Mapping[int, int]
-) -> tuple[Plans, MemoryBreakdown, tuple[int, float]]:
-    """Valid plans that fit, with as little recomputation as they need; how many were valid, and
-    the GiB of the one that needs the least.
+) -> tuple[Plans, MemoryBreakdown]:
+    """Valid plans that fit, with as little recomputation as they need.
 
     sizes : sequences of a step by fleet size
     """
-    plans = joined([
-        enumerate_plans(job.shape, hws[0], n, job.seq_len, batch, job.task)
-        for n, batch in sizes.items()
-    ])  # fmt: skip
-    return _least_recompute(job, hws, plans, (NONE, SELECTIVE, FULL))
-
-
-def _least_recompute(
-    job: Job, hws: tuple[Hardware, ...], rest: Plans, levels: Sequence[int]
-) -> tuple[Plans, MemoryBreakdown, tuple[int, float]]:
-    kept: list[Plans] = []
-    needs: list[MemoryBreakdown] = []
-    valid, nearest = len(rest), np.inf
-    for recompute in levels:
-        rest = with_recompute(rest, recompute)
-        memory = _memory(job, rest, hws[0])
-        nearest = min(nearest, float(np.asarray(memory.total).min(initial=np.inf)))
-        fits = plans_that_fit(memory, hws[0].memory_gib)
-        kept.append(rest.take(fits))
-        needs.append(taken(memory, fits))
-        rest = rest.take(~fits)
-        if not len(rest):
-            break
-    return joined(kept), joined_memory(needs), (valid, nearest)
-
-
-def _memory(job: Job, plans: Plans, hw: Hardware) -> MemoryBreakdown:
-    return plans_memory(
-        job.shape, plans, job.seq_len, job.task, job.precision, job.software, job.lora_rank,
-        hw.recipes,
-    )  # fmt: skip
+    return every_plan(job, hws[0], sizes).fitting(hws[0].memory_gib)
 
 
 def timed_plans(job: Job, plans: Plans, levels: Sequence[int]) -> Found:
     """Plans of the job's first choice with the least of these levels of recomputation that fits;
     where none of them fits (as a run that was made did), all of them with the least level."""
     hws = hardware(job.choices[0], job.precision)
-    kept, memory, _ = _least_recompute(job, hws, plans, levels)
+    kept, memory = space_of(job, plans, hws[0], levels).fitting(hws[0].memory_gib)
     if not len(kept):
         kept = with_recompute(plans, levels[0])
-        memory = _memory(job, kept, hws[0])
+        memory = memory_of(job, kept, hws[0])
     return _found(job, [(0, hws, kept, memory)], len(plans))
 
 
@@ -360,7 +336,7 @@ def own_steps(job: Job, choice: HardwareChoice) -> Recalibration | None:
             row = plan_row(ran.shape, m.plan)
         else:
             batch = m.batch_seqs or job.batch_seqs or usual_batch(job.task, ran.seq_len, m.gpus)
-            row, _, _ = _fitting(ran, hws, {m.gpus: batch})
+            row, _ = _fitting(ran, hws, {m.gpus: batch})
             if not len(row):
                 raise InputError(
                     f"{ran.shape.name} does not fit on {m.gpus} GPUs by this model",

@@ -33,6 +33,7 @@ from engine.estimate.serving_points import (
 )
 from engine.estimate.shape import ModelShape
 from engine.estimate.traffic import Traffic
+from engine.wording import number
 
 PARAMETERS = Path(__file__).resolve().parents[2] / "data" / "serving_parameters.csv"
 HOURS_PER_MONTH = 730.0
@@ -438,7 +439,7 @@ def _floor_message(ask: ServingAsk, fitting: Sequence[Refusal]) -> str:
 
 def _told(seconds: float) -> str:
     """A latency in the unit that reads best."""
-    return f"{seconds:,.3g} s" if seconds >= 10 else f"{seconds * 1e3:,.3g} ms"
+    return f"{number(seconds)} s" if seconds >= 10 else f"{number(seconds * 1e3)} ms"
 
 
 def _smallest(ask: ServingAsk, machines: Sequence[Machine]) -> SmallestFit | None:
@@ -479,10 +480,10 @@ def _message(best: ServingOption, ask: ServingAsk) -> str:
         return (
             "Nothing comes, so nothing needs to run. One replica would be "
             f"{c.machine.label} ({c.layout.told(ask.shape.is_moe)}) and carry "
-            f"{float(c.capacity.requests_per_s):.3g} requests a second."
+            f"{number(float(c.capacity.requests_per_s))} requests a second."
         )
     return (
-        f"{best.machines:,} × {c.machine.label} carry {ask.traffic.peak:,.3g} requests a second "
+        f"{best.machines:,} × {c.machine.label} carry {number(ask.traffic.peak)} requests a second "
         f"at the peak: {best.replicas:,} replicas needed, spare machines: "
         f"{best.machines - c.machines(best.replicas):,}."
     )

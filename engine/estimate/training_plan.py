@@ -27,6 +27,7 @@ from engine.estimate.training import STACKS
 from engine.estimate.training_calibration import shipped_calibration
 from engine.estimate.training_job import By, Job, NothingFits, PlanResult
 from engine.estimate.training_rules import RuleAnswer, rules_beside
+from engine.wording import rough
 
 LOW_MFU = 0.2  # below it, something is wrong before hardware is bought: profile first
 
@@ -170,7 +171,7 @@ def _duration(days: Estimate) -> str:
 def _digits(value: float) -> str:
     if value >= 9.95:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
+    return f"{value:.1f}" if value >= 0.995 else f"{rough(value)}"
 
 
 def _verdict(job: Job, best: PlanResult) -> str:

@@ -19,6 +19,7 @@ from engine.estimate.search import search
 from engine.estimate.search_results import Found, split_words
 from engine.estimate.training_calibration import shipped_calibration
 from engine.estimate.training_job import Job, NothingFits, PlanResult
+from engine.wording import number
 
 FILE = Path(__file__).resolve().parents[2] / "data" / "training_rules.csv"
 AS_GOOD = 0.05  # a plan this much slower than the best is as good, within the model's errors
@@ -147,7 +148,7 @@ def _count(job: Job, best: PlanResult, smallest: PlanResult | None, rule: Rule) 
     if job.deadline_days is not None:
         text = f"{memory}; {job.deadline_days:g} days ask for {n:,}."
     else:
-        text = f"{memory}; {n:,} take {best.days.likely:.3g} days."
+        text = f"{memory}; {n:,} take {number(best.days.likely)} days."
     low, high = rule.low or 1, rule.high or float("inf")
     return RuleAnswer(rule, text, low <= n <= high)
 

@@ -25,6 +25,7 @@ from engine.decide.sensitivity import Turn
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
+from engine.wording import rough
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, Workload
 
@@ -213,10 +214,10 @@ def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: fl
         a, b = best.time.likely, rival.time.likely
         if best.time.unit == "h":
             faster = b / max(a, 1e-9)
-            text = f"A run takes {duration(a)}, {faster:.2g} times as fast as {other} "
+            text = f"A run takes {duration(a)}, {rough(faster)} times as fast as {other} "
             text += f"({duration(b)})"
         else:
-            text = f"Answers take {a:.2g} ms against {b:.2g} ms for {other}"
+            text = f"Answers take {rough(a)} ms against {rough(b)} ms for {other}"
         return Reason(text, mine.source, gain, counted=True)
     text = f"{mine.title}: {mine.because}; {other}: {theirs.because}"
     return Reason(text, mine.source, gain, counted=True)
@@ -228,7 +229,7 @@ def _against_today(f: Findings, best: Option, add) -> None:  # type: ignore[no-u
     if best.time.unit != "h" or not w.hours_per_run or w.hours_per_run < 1.2 * best.time.likely:
         return
     faster = w.hours_per_run / best.time.likely
-    text = f"A run takes {duration(best.time.likely)}, {faster:.2g} times as fast as today"
+    text = f"A run takes {duration(best.time.likely)}, {rough(faster)} times as fast as today"
     if w.current_usd_per_month:
         text += (
             f", for {money(best.usd_per_month.likely)} a month against "

@@ -48,6 +48,7 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
+from engine.wording import rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings
@@ -350,8 +351,8 @@ def _curve(
         title = f"{gpu.name} is the cheaper from a speed-up of {_times(needed)}"
     message = (
         f"{said}, shaded. Drawn are whole machines that finish in time. By the ratio of prices "
-        f"alone, {ratio:.2g} to one for a 96-vCPU server, with {p:.0%} parallel and {b:.0%} input "
-        f"and output, it would pay {by_price}."
+        f"alone, {rough(ratio)} to one for a 96-vCPU server, with {p:.0%} parallel and {b:.0%} "
+        f"input and output, it would pay {by_price}."
     )
     return SpeedupCurve(
         tuple((float(x), float(y)) for x, y in zip(xs, cost, strict=True)), level,
@@ -366,7 +367,7 @@ def _server_hour(cpu: JobOption, offered: Setting) -> float:
 
 
 def _times(x: float) -> str:
-    return f"{x:.2g}" if x < 100 else f"{x:,.0f}"
+    return rough(x) if x < 100 else f"{x:,.0f}"
 
 
 def _headline(

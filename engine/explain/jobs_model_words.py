@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.decide.findings import money
 from engine.estimate.small_inference import MATRIX_FAMILIES, models
+from engine.wording import rough
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
@@ -40,7 +41,8 @@ def headline(
         best = min(refused, key=lambda r: r.floor_ms)
         return (
             f"Nothing answers within {target * 1000:g} ms: the shortest answer is "
-            f"{best.floor_ms:.2g} ms, on {best.name}. A smaller model or a looser target is needed."
+            f"{rough(best.floor_ms)} ms, on {best.name}. A smaller model or a looser target "
+            "is needed."
         )
     if peak <= 0:
         only = min((o for o in (gpu, cpu) if o), key=lambda o: o.usd_per_machine_hour)
@@ -156,7 +158,7 @@ def crossing_words(
 
 
 def _rate(x: float) -> str:
-    return f"{x:,.0f}" if x >= 100 else f"{x:.2g}"
+    return f"{x:,.0f}" if x >= 100 else rough(x)
 
 
 def _kind(option: ModelOption) -> str:

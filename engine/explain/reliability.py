@@ -44,6 +44,7 @@ from engine.explain.run_conditions import (
     known,
     run_plan,
 )
+from engine.wording import rough
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 
@@ -361,7 +362,7 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
         right = float(alarm_threshold(tests, min(1.0, tests)))
         found.append(
             Saying("000", "C069", "Pause when a machine differs by more than 3 deviations",
-                   f"With {count(plan.machines, 'machine')} that is {alarms:,.2g} false alarms a "
+                   f"With {count(plan.machines, 'machine')} that is {rough(alarms)} false alarms a "
                    f"month, for one statistic each; {right:.1f} deviations give one a month.")
         )  # fmt: skip
     return tuple(found)

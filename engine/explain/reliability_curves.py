@@ -15,6 +15,7 @@ from engine.estimate.failure_rates import fleets
 from engine.estimate.run_reliability import best_spares, outcome
 from engine.explain.reliability import Reliability, reliability, two_digits
 from engine.explain.run_conditions import conditions, draws, known, run_plan
+from engine.wording import number
 from engine.workload.reliability_terms import ReliabilityTerms
 
 Points = tuple[tuple[float, float], ...]
@@ -98,7 +99,7 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
         best.append((devices, float(outcome(guarded).useful) * 100))
     own = float(outcome(own_run).useful) * 100
     big = next((d for d, share in points if share < 90), None)
-    title = f"{count(plan.devices, plan.unit)}: {own:.3g}% of the paid time is useful"
+    title = f"{count(plan.devices, plan.unit)}: {number(own)}% of the paid time is useful"
     reach = f"It falls below 90% from about {two_digits(big):,} {plan.unit}s on. " if big else ""
     cause, dashed = (
         ("the rate of spot interruptions, which nobody publishes by the hour",

@@ -14,6 +14,7 @@ from engine.estimate.pipelines import share_for_saving
 from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
 from engine.report.words import money, number
+from engine.wording import rough
 from engine.workload.answers import Kind
 
 SAID_SAVING = 0.6  # C257
@@ -125,7 +126,8 @@ def sayings(s: Sizing, answer: Assessment, b: Batching | None) -> tuple[Saying, 
                 "article 003", "C223, C224",
                 "Holds, and for a plainer reason: nothing in them runs on a GPU. Together they "
                 f"need {number(busy)} cores on the mean; if their peaks do not coincide, "
-                f"{factor:.2g} times that instead of {s.point['peak_factor']:.2g}: pool them.",
+                f"{rough(factor)} times that instead of {rough(s.point['peak_factor'])}: pool "
+                "them.",
             )
         )  # fmt: skip
     if w.kind is Kind.streaming:
@@ -162,8 +164,8 @@ def _fraud(x: Split | None, b: Batching | None) -> list[Saying]:
                 "100 million transactions a day, each answered in less than 50 ms.",
                 "article 003", "C254, C255",
                 f"That is {rate:,.0f} a second on the mean. Here 95 of 100 answers come within "
-                f"{number(b.answer_ms, digits=2)} ms, {inside} {target}; the queue takes "
-                f"{number(b.wait_ms, digits=2)} ms of it.",
+                f"{rough(b.answer_ms)} ms, {inside} {target}; the queue takes "
+                f"{rough(b.wait_ms)} ms of it.",
             )
         )  # fmt: skip
     if x is not None:

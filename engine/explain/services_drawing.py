@@ -17,6 +17,7 @@ from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
 from engine.explain.services_pipeline import PipelinePlan
 from engine.report.words import duration, money, number
+from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.services_terms import Shown
 
@@ -418,15 +419,13 @@ def _model(answer: Assessment, b: Batching | None) -> Box:
 
 
 def _batching(s: Sizing, answer: Assessment, b: Batching | None) -> Parts:
-    queue = (
-        ("in memory, limited",) if b is None else (f"{number(b.queue, digits=2)} wait on the mean",)
-    )
+    queue = ("in memory, limited",) if b is None else (f"{rough(b.queue)} wait on the mean",)
     batch = (
         ("continuous batching",)
         if b is None
         else (
-            f"{number(b.batch, digits=2)} requests a batch",
-            f"held {number(b.delay_ms, digits=2)} ms at most",
+            f"{rough(b.batch)} requests a batch",
+            f"held {rough(b.delay_ms)} ms at most",
         )
     )
     return (
@@ -446,7 +445,7 @@ def _batching(s: Sizing, answer: Assessment, b: Batching | None) -> Parts:
 
 
 def _answer_lines(b: Batching | None) -> tuple[str, ...]:
-    return () if b is None else (f"after {number(b.answer_ms, digits=2)} ms, 95 of 100",)
+    return () if b is None else (f"after {rough(b.answer_ms)} ms, 95 of 100",)
 
 
 def _hybrid(s: Sizing, answer: Assessment, b: Batching | None) -> Parts:
@@ -480,7 +479,7 @@ def _hybrid(s: Sizing, answer: Assessment, b: Batching | None) -> Parts:
 def _hybrid_queue(b: Batching | None) -> tuple[str, ...]:
     if b is None:
         return ("continuous batching",)
-    return (f"{number(b.queue, digits=2)} wait, {number(b.batch, digits=2)} a batch",)
+    return (f"{rough(b.queue)} wait, {rough(b.batch)} a batch",)
 
 
 _DRAWN: dict[Shown, Callable[[Sizing, Assessment, Batching | None], Parts]] = {

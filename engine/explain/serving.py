@@ -59,6 +59,7 @@ from engine.estimate.serving_points import CpuBox, Load, Targets
 from engine.estimate.shape import ModelShape
 from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
+from engine.wording import number
 from engine.workload.answers import LOCATION_LABELS, Kind, Location, ModelClass
 from engine.workload.cost_terms import CostTerms
 from engine.workload.serving_terms import (
@@ -269,8 +270,8 @@ def _other_size(w: Workload, shape: ModelShape | None) -> tuple[str, ...]:
     if abs(w.model_params_b / size - 1.0) < 0.02:
         return ()
     return (
-        f"the job's details say {w.model_params_b:.3g} billion parameters; this plan is for "
-        f"{shape.name} with {size:.3g} billion",
+        f"the job's details say {number(w.model_params_b)} billion parameters; this plan is for "
+        f"{shape.name} with {number(size)} billion",
     )
 
 

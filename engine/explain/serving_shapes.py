@@ -11,6 +11,7 @@ from functools import cache
 from engine.errors import InputError
 from engine.estimate.model_shape import DATA
 from engine.estimate.shape import AttentionKind, ModelShape
+from engine.wording import number
 from engine.workload.serving_terms import SHAPE_PARTS, ServingTerms
 
 
@@ -93,7 +94,7 @@ def _from_numbers(numbers: tuple[float, ...], name: str) -> ModelShape:
     count = {k: int(v) for k, v in part.items()}
     kind: AttentionKind = {1: "mla", 2: "none"}.get(count["attention"], "gqa")  # type: ignore[assignment]
     return ModelShape(
-        name=name or f"your {part['total_params_b']:.3g}B model",
+        name=name or f"your {number(part['total_params_b'])}B model",
         total_params=part["total_params_b"] * 1e9,
         active_params=part["active_params_b"] * 1e9,
         embedding_params=part["vocab"] * part["hidden"],

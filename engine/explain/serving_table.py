@@ -8,6 +8,7 @@ from engine.estimate.serving_plan import ServingOption
 from engine.explain.serving import ServingReport
 from engine.explain.serving_words import RESOLVED, quality, refusal
 from engine.report.table import Row, csv_of
+from engine.wording import number
 
 
 def serving_csv(report: ServingReport, link: str = "") -> bytes:
@@ -44,7 +45,7 @@ def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
         else:
             yield Row(f"Weights in {q.bits:g} bits", q.message)
     for p in report.frontier:
-        name = f"{p.candidate.machine.label} at {p.tpot_s * 1e3:.3g} ms a token"
+        name = f"{p.candidate.machine.label} at {number(p.tpot_s * 1e3)} ms a token"
         yield Row("Frontier", name, None, p.usd_per_month, None, "USD/month")
     for b in (*report.apis, *report.other_apis):
         told = f"{b.offer.source}, {b.offer.as_of.isoformat()}"

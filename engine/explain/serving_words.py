@@ -7,6 +7,7 @@ from engine.estimate.serving_frontier import Check, Disaggregated
 from engine.estimate.serving_plan import Refusal, ServingOption
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
 from engine.report.words import duration, money, number, percent
+from engine.wording import rough
 
 # What each resolved number is called.
 RESOLVED = {
@@ -32,7 +33,7 @@ QUALITY = {
 
 def seconds(value: float) -> str:
     """A latency: 0.85 s, 70 ms."""
-    return f"{value:.2g} s" if value >= 0.995 else f"{number(value * 1e3, digits=2)} ms"
+    return f"{rough(value)} s" if value >= 0.995 else f"{rough(value * 1e3)} ms"
 
 
 def per_second(rate: float) -> str:
@@ -99,8 +100,8 @@ def what_runs(report: ServingReport, option: ServingOption) -> str:
     return (
         f"{ask.shape.name or 'The model'}, weights in {number(float(bits))} bits: "
         f"{replicas} the peak of {per_second(ask.traffic.peak)}, {spare}. The peak is "
-        f"{ask.traffic.peak_to_mean:.2g} times the mean of {per_second(ask.traffic.mean)}, so the "
-        f"machines are used to {percent(option.utilization)} over the day."
+        f"{rough(ask.traffic.peak_to_mean)} times the mean of {per_second(ask.traffic.mean)}, so "
+        f"the machines are used to {percent(option.utilization)} over the day."
     )
 
 
@@ -122,7 +123,7 @@ def gpu_or_cpu(gpu: ServingOption | None, cpu: ServingOption | None) -> str:
 
 def times(ratio: float) -> str:
     """A ratio: 1.3 times, 30 times."""
-    return f"{ratio:.2g} times" if ratio < 10 else f"{ratio:,.0f} times"
+    return f"{rough(ratio)} times" if ratio < 10 else f"{ratio:,.0f} times"
 
 
 def refusal(found: Refusal, report: ServingReport) -> str:

@@ -11,6 +11,7 @@ from engine.estimate.shape import ModelShape
 from engine.estimate.training_job import PlanResult
 from engine.planning.training import TrainingReport
 from engine.report import words
+from engine.wording import number
 
 MEMORY_TITLES = {
     "weights": "Weights",
@@ -124,8 +125,8 @@ def goodput_rows(plan: PlanResult) -> list[dict[str, str]]:
         {
             "What": "With experiments beside the final run",
             "GPU-hours": words.number(plan.gpu_hours.likely),
-            "By": f"{plan.experiments.likely:.3g} times ({plan.experiments.low:.3g} to "
-            f"{plan.experiments.high:.3g})",
+            "By": f"{number(plan.experiments.likely)} times ({number(plan.experiments.low)} to "
+            f"{number(plan.experiments.high)})",
         },
     ]
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic import field_validator, model_validator
 
+from engine.wording import number
 from engine.workload.terms import Number, Terms, term
 from engine.workload.workload import HOURS_PER_MONTH
 
@@ -169,6 +170,6 @@ class CostTerms(Terms):
             if most > self.demand_machines * HOURS_PER_MONTH * (1 + 1e-9):
                 raise ValueError(
                     f"demand_machines: {most:,.0f} machine-hours in a month need at least "
-                    f"{most / HOURS_PER_MONTH:.3g} machines"
+                    f"{number(most / HOURS_PER_MONTH)} machines"
                 )
         return self

@@ -9,6 +9,7 @@ from typing import Any
 from engine.costing.model import CostReport, DemandView, Way
 from engine.costing.wins import BEST_MIX, curve_label
 from engine.report.currency import Currency
+from engine.wording import number
 from pages.components import layers as vl
 from pages.components.charts import show
 from pages.components.layers import Layer, ink, spread
@@ -220,7 +221,7 @@ def runs(report: CostReport, currency: Currency) -> None:
             "encoding": {"x": x},
         },
         vl.at_height(
-            wins.runs_now, f"this plan: {wins.runs_now:.3g}", "height - 10", x,
+            wins.runs_now, f"this plan: {number(wins.runs_now)}", "height - 10", x,
             fontSize=13, fontWeight="bold", align="left", dx=5,
         ),
     ]  # fmt: skip

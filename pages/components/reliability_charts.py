@@ -8,6 +8,7 @@ from typing import Any
 from engine.estimate.failure_rates import Fleet
 from engine.explain.reliability import Loss
 from engine.explain.reliability_curves import IntervalCurve, SizeCurve
+from engine.wording import number
 from pages.components import labels
 from pages.components.charts import show
 from pages.components.layers import ink
@@ -61,7 +62,7 @@ def size(curve: SizeCurve, unit: str) -> None:
     tips = [{"field": "name", "title": "Run"}, {"field": "said", "title": "Useful time"},
             {"field": "x", "title": f"{unit}s", "format": ","},
             {"field": "source", "title": "Source"}]  # fmt: skip
-    mine = [{"x": curve.own[0], "y": curve.own[1], "label": f"yours {curve.own[1]:.3g}%"}]
+    mine = [{"x": curve.own[0], "y": curve.own[1], "label": f"yours {number(curve.own[1])}%"}]
     side = "left" if curve.own[0] < 64 else "right"
     # Beyond the middle of the axis there is room to the right of a mark, before it to the left.
     sides = (([p for p in published if p["x"] <= 4096], "right", -8),
@@ -160,10 +161,12 @@ def fleets(found: Sequence[Fleet], used: tuple[float, float, float]) -> None:
     """Published failure rates, each with its source on hover; the shaded range is the one used."""
     rows = []
     for f in found:
+        if f.rate is None:
+            continue
         low, high = f.rate_range or (f.rate, f.rate)
         rows.append(
             {"name": f.name, "x": f.rate, "low": low, "high": high,
-             "label": f"{f.name}: {f.rate:.3g}", "hardware": f.hardware, "counts": f.counts,
+             "label": f"{f.name}: {number(f.rate)}", "hardware": f.hardware, "counts": f.counts,
              "source": f.provenance.source, "day": labels.day(f.provenance.as_of),
              "notes": f.notes}
         )  # fmt: skip
@@ -198,4 +201,4 @@ def fleets(found: Sequence[Fleet], used: tuple[float, float, float]) -> None:
     }  # fmt: skip
     words = "; ".join(str(r["label"]) for r in rows)
     _draw(spec, f"Failures per 1,000 machine-days of published fleets: {words}. Used here: "
-          f"{likely:.3g}, between {low:.3g} and {high:.3g}.")  # fmt: skip
+          f"{number(likely)}, between {number(low)} and {number(high)}.")  # fmt: skip

@@ -10,6 +10,7 @@ from engine.explain.reliability import Reliability
 from engine.explain.reliability_curves import Shown
 from engine.explain.reliability_curves import shown as work_out
 from engine.explain.run_conditions import RunPlan, known
+from engine.wording import number
 from engine.workload.reliability_terms import ReliabilityTerms
 from pages.components import labels, reliability_charts, shell
 from pages.components.labels import plain
@@ -173,7 +174,10 @@ def fleet_choice(of: str) -> None:
     def said(id: str) -> str:
         if id == ANY:
             return "any of them: the whole range"
-        return f"{fleets[id].name} ({fleets[id].rate:.3g})" if id in fleets else f"{id}: unknown"
+        fleet = fleets.get(id)
+        if fleet is None or fleet.rate is None:
+            return f"{id}: unknown"
+        return f"{fleet.name} ({number(fleet.rate)})"
 
     st.selectbox(
         "Machines fail like those of · per 1,000 machine-days",

@@ -17,6 +17,7 @@ from engine.estimate.traffic import shapes
 from engine.estimate.traffic_log import LARGEST_BYTES, read_log
 from engine.explain.serving import ServingReport
 from engine.explain.serving_shapes import numbers_of, published_models
+from engine.wording import rough
 from engine.workload.serving_terms import (
     CacheBits,
     DayShape,
@@ -231,10 +232,10 @@ def _take_log() -> None:
     shell.change_terms(
         OF, day=DayShape.own, hourly=tuple(round(v, 6) for v in log.hourly)
     )  # fmt: skip
-    told = [f"{log.requests:,} requests over {log.days:.2g} days", *log.notes]
+    told = [f"{log.requests:,} requests over {rough(log.days)} days", *log.notes]
     if log.arrival_cv2 > 2:
         told.append(
-            f"requests come in bunches (squared variation {log.arrival_cv2:.2g}, random is 1): "
+            f"requests come in bunches (squared variation {rough(log.arrival_cv2)}, random is 1): "
             "the first token is later than planned here, keep the replicas less full"
         )
     st.session_state["serving_log_message"] = ("info", "; ".join(told))

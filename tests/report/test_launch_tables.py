@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.report.launch import LaunchAsk, launch_files, network_kind
-from engine.report.launch.tables import cloud_of, gpu_of
+from engine.report.launch.tables import Network, cloud_of, gpu_of
 from tests.report.launch_sample import CASES, TUNE, ask, one_node, plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,6 +104,30 @@ def test_nccl_is_told_the_way_so_that_it_never_crawls_over_tcp_unseen() -> None:
     assert "The provider's image brings NCCL's plug-in" in google["README.md"]
     assert told == {"infiniband": ["IB"], "roce": ["IB"], "ethernet": ["Socket"], "efa": [],
                     "provider": []}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cloud", "network", "infra", "way", "words"),
+    [
+        # The cheapest price was Azure's, but the plan counts with Amazon's network.
+        ("Azure", "efa", "aws", "FI_PROVIDER=efa", "Only AWS has the network of this plan"),
+        ("", "efa", "aws", "FI_PROVIDER=efa", "so its machines are taken."),
+        ("Lambda", "provider", "gcp", "", "the price in the forecast is Lambda's"),
+        # AWS has no RoCE: with NCCL told of it, no job would start there.
+        ("AWS", "roce", "aws/us-east-1", "FI_PROVIDER=efa", "AWS joins its machines by EFA"),
+        ("AWS", "ethernet", "aws/us-east-1", "NCCL_NET=Socket", ""),
+        ("Azure", "infiniband", "azure/us-east-1", "NCCL_NET=IB", ""),
+    ],
+)
+def test_machines_are_rented_where_their_network_is(
+    cloud: str, network: Network, infra: str, way: str, words: str
+) -> None:
+    kit = launch_files(plan(), ask(cloud=cloud, network=network, region="us-east-1"))
+    assert f"infra: {infra}" in kit["skypilot.yaml"].replace('"', "")
+    assert way in kit["job.env"]
+    assert words in kit["README.md"]
+    others = {"FI_PROVIDER=efa", "NCCL_NET=Socket", "NCCL_NET=IB"} - {way}
+    assert not [x for x in others if x in kit["job.env"]]
 
 
 def test_the_ask_is_what_the_kit_says() -> None:

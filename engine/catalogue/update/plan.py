@@ -21,6 +21,7 @@ from engine.catalogue.update.formats import PriceRow
 from engine.catalogue.update.names import gpu_names, instance_names
 from engine.catalogue.update.store import REFRESHED, refreshable
 from engine.errors import DataError, ImportFileError
+from engine.wording import number
 
 # Faults of a list of offers, each with the line (place in the list) that it is about.
 Check = Callable[[Sequence[tuple[int, Offer]]], Iterable[DataError]]
@@ -45,7 +46,7 @@ class Move:
         times = self.factor if up else 1 / self.factor
         return (
             f"{told(self.old)}: {self.old.usd_per_instance_hour:g} to "
-            f"{self.new.usd_per_instance_hour:g} USD an hour, {times:.3g} times "
+            f"{self.new.usd_per_instance_hour:g} USD an hour, {number(times)} times "
             f"{'dearer' if up else 'cheaper'}; source: {self.new.provenance.source}"
         )
 

@@ -9,6 +9,7 @@ from engine.assessment import (
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting
 from engine.decide.inputs import resolve
+from engine.wording import number
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 Points = tuple[tuple[float, float], ...]
@@ -16,7 +17,7 @@ Points = tuple[tuple[float, float], ...]
 
 def times(factor: float) -> str:
     """A factor in words: three digits, or whole from a hundred on."""
-    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
+    return f"{factor:,.0f}" if factor >= 100 else f"{number(factor)}"
 
 
 def lead_stage(answer: Assessment) -> StagePlan:

@@ -26,6 +26,7 @@ from engine.estimate.reliability import (
     young_interval,
 )
 from engine.explain.curves.common import Points, lead_stage, stated_use, usd
+from engine.wording import number, rough
 from engine.workload.answers import (
     FailureMode,
     Kind,
@@ -168,7 +169,8 @@ def replication(workload: Workload) -> Picture:
     rate = resolve(workload).ranges.get("rate_per_s")
     lost = ""
     if rate is not None and rate.likely > 0:
-        lost = f" At {rate.likely:,.3g} requests a second that is {rate.likely * 840:,.0f} of them."
+        asked = number(rate.likely)
+        lost = f" At {asked} requests a second that is {rate.likely * 840:,.0f} of them."
     return Picture(
         "Only copies that agree before they answer lose nothing",
         "Minutes of writes lost at worst", "", (), (),
@@ -302,15 +304,15 @@ def distribution_flags(answer: Assessment) -> list[Flag]:
     data = workload.data_gb or workload.working_set_gb
     if data:
         largest = max(s.memory_gb or 0 for s in load_catalogue().cpu_servers.values())
-        here = f"yours is {data:,.3g} GB; the largest server on offer holds {largest:,.0f} GB"
+        here = f"yours is {number(data)} GB; the largest server on offer holds {largest:,.0f} GB"
         found.append(Flag(data < SMALL_DATA_GB, "Below 100 GB nothing needs sharding", here))
     if "rate_per_s" in r and workload.kind not in WITH_MODEL:
         rate = r["rate_per_s"].likely
         cores = rate * r["cpu_ms_per_item"].likely / 1000
         peak = cores * r["peak_factor"].likely / likely("cpu_pool_target_utilization")
         here = (
-            f"{rate:,.3g} a second are work for {cores:,.2g} of its cores, {peak:,.2g} with the "
-            "peak and room to spare"
+            f"{number(rate)} a second are work for {rough(cores)} of its cores, {rough(peak)} with "
+            "the peak and room to spare"
         )
         found.append(Flag(rate <= SMALL_RATE_PER_S, "One server answers 500 requests/s", here))
     return found

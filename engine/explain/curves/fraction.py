@@ -27,6 +27,7 @@ from engine.estimate.scaling import (
     usl_throughput,
 )
 from engine.explain.curves.common import Points, times
+from engine.wording import number, rough
 from engine.workload.workload import Workload
 
 # The articles' marks, drawn beside what is computed (data/rules.csv has their claims).
@@ -143,12 +144,12 @@ def _usl_words(pair: FractionFromTimings, fit: UslFit) -> str:
     if np.isfinite(fit.peak_n) and fit.peak_n < 1e5:
         return (
             f"Fastest on about {fit.peak_n:,.0f} machines; beyond, each further one slows all. "
-            f"Contention {fit.sigma:.2g}, coherency {fit.kappa:.2g} (Universal Scalability Law, "
-            f"{closeness})."
+            f"Contention {rough(fit.sigma)}, coherency {rough(fit.kappa)} (Universal "
+            f"Scalability Law, {closeness})."
         )
-    limit = f"never more than {1 / fit.sigma:,.3g} times" if fit.sigma > 0 else "without a limit"
+    limit = f"never more than {number(1 / fit.sigma)} times" if fit.sigma > 0 else "without a limit"
     return (
-        f"Contention {fit.sigma:.2g} and no coherency: faster with every machine, {limit} "
+        f"Contention {rough(fit.sigma)} and no coherency: faster with every machine, {limit} "
         f"(Universal Scalability Law, {closeness})."
     )
 
@@ -228,7 +229,7 @@ def crossover_picture(workload: Workload, ratio: float) -> CrossoverPicture:
         "never": "At this price and speed the GPU is never the cheaper",
         "below": words.text.rstrip("."),
     }[words.verdict]
-    message = f"{ratio:.2g} times the price, {s:.3g} times the speed on the parallel part."
+    message = f"{rough(ratio)} times the price, {number(s)} times the speed on the parallel part."
     if words.verdict == "above":
         counted = f"{with_io:.0%}" if with_io <= 1 else "beyond any fraction"
         message += f" I/O takes {b:.0%} of the time here; counting it, the crossover is {counted}."
@@ -242,7 +243,7 @@ def crossover_reason(picture: CrossoverPicture, answer: Assessment) -> str:
     """The sum of this page for the 70% rule, and that the whole answer weighs more than it."""
     gpu = picture.cost_now < 1
     verb = "costs" if gpu else "would cost"
-    reason = f"on the GPU the work {verb} {picture.cost_now:.2g} of the server's"
+    reason = f"on the GPU the work {verb} {rough(picture.cost_now)} of the server's"
     if gpu == (answer.best.placement != "cpu"):
         return reason
     return f"{reason}, yet I/O, the size of the machines and the terms weigh more in the whole sum"

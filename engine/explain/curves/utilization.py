@@ -20,6 +20,7 @@ from engine.decide.findings import count
 from engine.decide.inputs import resolve
 from engine.errors import InputError
 from engine.explain.curves.common import Points, lead_stage, unit_of, usd
+from engine.wording import rough
 from engine.workload.workload import HOURS_PER_MONTH
 
 # The articles' marks, drawn beside what is computed (data/rules.csv has their claims).
@@ -153,7 +154,7 @@ COMMITTED = {
 
 
 def _how_many(mean: float, noun: str) -> str:
-    return f"less than a tenth of one {noun}" if mean < 0.1 else f"{mean:.2g} {noun}s"
+    return f"less than a tenth of one {noun}" if mean < 0.1 else f"{rough(mean)} {noun}s"
 
 
 def commitment(answer: Assessment, ways: Sequence[WayToPay], stage: StagePlan) -> Commitment | None:

@@ -15,7 +15,7 @@ from engine.estimate.shape import ModelShape
 from engine.estimate.whole_run import run_parameters
 from engine.report.launch.adapt import ENDS, runnable
 from engine.report.launch.ask import LaunchAsk
-from engine.report.launch.tables import Gpu, gpu_of, setting, whole
+from engine.report.launch.tables import Gpu, cloud_of, gpu_of, owner_of, setting, whole
 
 Trainer = Literal["fsdp2", "deepspeed", "megatron", "bridge"]
 MODEL_FOLDER = "model"
@@ -109,7 +109,9 @@ def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:
             where="nodes", right="nodes x GPUs a node = the plan's GPUs",
         )  # fmt: skip
     gpu = gpu_of(ask.gpu)
+    ask, places = _where_the_network_is(ask)
     plan, notes = runnable(plan, ask, gpu)
+    notes = (*places, *notes)
     trainer, because = choose_trainer(plan)
     known = ask.shape.exact or bool(ask.config.strip())
     shape = ask.shape if known else rounded(ask.shape)
@@ -126,6 +128,30 @@ def plan_job(plan: TrainingPlan, ask: LaunchAsk) -> Job:
         warmup_steps=max(min(whole("warmup_steps"), round(setting("warmup_share") * steps)), 1),
         learning_rate=rate, model=model, model_config=config,
     )  # fmt: skip
+
+
+NETWORKS = {
+    "infiniband": "InfiniBand", "roce": "RoCE", "efa": "EFA", "ethernet": "Ethernet",
+    "provider": "the provider's own network",
+}  # fmt: skip
+
+
+def _where_the_network_is(ask: LaunchAsk) -> tuple[LaunchAsk, tuple[str, ...]]:
+    """The ask at the provider whose network was planned with, and what of it differs, in words."""
+    if ask.nodes == 1:
+        return ask, ()
+    owner = owner_of(ask.network)
+    if owner and ask.cloud != owner:
+        note = f"Only {owner} has the network of this plan, so its machines are taken"
+        note += f"; the price in the forecast is {ask.cloud}'s." if ask.cloud else "."
+        return replace(ask, cloud=owner, region=""), (note,)
+    there = cloud_of(ask.cloud).joins_by(ask.network)
+    if there == ask.network:
+        return ask, ()
+    return ask, (
+        f"{ask.cloud} joins its machines by {NETWORKS[there]}; the forecast counts with "
+        f"{NETWORKS[ask.network]}: measure the network first.",
+    )
 
 
 def choose_trainer(plan: TrainingPlan) -> tuple[Trainer, str]:

@@ -72,17 +72,13 @@ def job_env(job: Job) -> str:
     lines = "".join(f"{name}={shell(value)}\n" for name, value in values)
     return (
         "# The values of this run, for the scripts beside it. Change them here, nowhere else.\n"
-        f"# shellcheck shell=bash disable=SC2034\n{lines}"
+        f"# shellcheck shell=bash disable=SC2034,SC2016\n{lines}"
     )
 
 
 def fabric_of(job: Job) -> Network:
     """The network between nodes as NCCL must be told of it."""
-    ask = job.ask
-    if ask.nodes == 1:
-        return "none"
-    own = cloud_of(ask.cloud).nccl_plugin and ask.network in ("roce", "ethernet")
-    return "provider" if own else ask.network
+    return "none" if job.ask.nodes == 1 else cloud_of(job.ask.cloud).joins_by(job.ask.network)
 
 
 def _program(job: Job) -> str:
@@ -416,7 +412,7 @@ def skypilot(job: Job) -> str | None:
         resources["infra"] = "/".join(x for x in (cloud.skypilot, ask.region) if x)
     if ask.spot:
         resources["use_spot"] = True
-    if cloud.network_tier and ask.nodes > 1 and ask.network != "ethernet":
+    if cloud.network_tier and fabric_of(job) not in ("none", "ethernet"):
         resources["network_tier"] = cloud.network_tier
     resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
     mounts: dict[str, Any] = {

@@ -86,18 +86,25 @@ def skypilot_gpu(gpu: Gpu, provider: str) -> str:
 class Cloud:
     """A provider as SkyPilot names it; its best tier of network, empty where there is one only.
 
-    nccl_plugin : whether its images bring a plug-in of NCCL, with its settings
+    fabric : kind of network between its machines that no other provider has; empty for a usual one
     """
 
     skypilot: str = ""
     network_tier: str = ""
-    nccl_plugin: bool = False
+    fabric: str = ""
+
+    def joins_by(self, network: Network) -> Network:
+        """How NCCL reaches other machines there, for one that was planned with this network."""
+        by_tcp = network == "ethernet" and self.fabric != "provider"
+        if not self.fabric or network == "none" or by_tcp:
+            return network
+        return cast(Network, self.fabric)
 
 
 @lru_cache(maxsize=1)
 def _clouds() -> dict[str, Cloud]:
     return {
-        r["provider"]: Cloud(r["skypilot"], r["network_tier"], r["nccl_plugin"] == "1")
+        r["provider"]: Cloud(r["skypilot"], r["network_tier"], r["fabric"])
         for r in _rows("launch_clouds.csv")
     }
 
@@ -105,6 +112,11 @@ def _clouds() -> dict[str, Cloud]:
 def cloud_of(provider: str) -> Cloud:
     """A provider of the catalogue; one without a name where SkyPilot knows none."""
     return _clouds().get(provider, Cloud())
+
+
+def owner_of(network: Network) -> str:
+    """The one provider that has this kind of network; empty where many have."""
+    return next((name for name, cloud in _clouds().items() if cloud.fabric == network), "")
 
 
 @lru_cache(maxsize=1)
