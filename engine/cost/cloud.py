@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import LONGEST_HORIZON_MONTHS, Real, not_negative, positive
@@ -77,14 +79,20 @@ CONTROL_PLANE_ROWS = {
     "hyperstack": "k8s-hyperstack",
 }
 SUPPORT_ROWS = {"aws": "support-aws-biz", "gcp": "support-gcp-enh", "azure": "support-azure-ps"}
+# What a plan of support costs a month beside its share of the bill: rows of cost_parameters.csv.
+SUPPORT_FLAT_ROWS = {"gcp": "support_flat_gcp", "azure": "support_flat_azure"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CloudFees:
-    """The fees, and what has no row for this provider and is therefore left out."""
+    """The fees, and which of them the table doesn't price for this provider.
+
+    assumed : such as are taken at the middle of what others charge: a price that isn't known is
+        not zero, or the provider of whom least is known would be the cheapest
+    """
 
     fees: Fees
-    left_out: tuple[str, ...]
+    assumed: tuple[str, ...]
 
 
 def rental_of(
@@ -125,35 +133,58 @@ def fees_for(
     pick: Pick = likely,
 ) -> CloudFees:
     """A provider's fees by the month for what is stored, sent out, managed and supported."""
-    name, left_out = _plain(provider), []
+    name, assumed = _plain(provider), []
     not_negative("egress_gb", egress_gb)
     not_negative("stored_gb", stored_gb)
 
-    tiers, free = egress_tiers(provider, running, pick)
-    if not tiers and _any(egress_gb):
-        left_out.append("egress")
-
     def price(table: Mapping[str, str], wanted: bool, item: str) -> Real:
-        row = table.get(name, "")
         if not wanted:
             return 0.0
-        if row not in running:
-            left_out.append(item)
-            return 0.0
-        return pick(running[row])
+        if table.get(name, "") in running:
+            return pick(running[table[name]])
+        assumed.append(item)
+        return _middle(pick(running[row]) for row in table.values() if row in running)
 
+    egress: Real = 0.0
+    if _any(egress_gb):
+        tiers, free = egress_tiers(provider, running, pick)
+        if tiers:
+            egress = egress_usd(egress_gb, tiers, free)
+        else:
+            assumed.append("egress")
+            known = (egress_tiers(other, running, pick) for other in _with_egress(running))
+            egress = _middle(egress_usd(egress_gb, steps, gb) for steps, gb in known)
     storage = price(OBJECT_ROWS, _any(stored_gb), "storage")
     managed = price(CONTROL_PLANE_ROWS, control_plane, "control plane")
+    flat = SUPPORT_FLAT_ROWS.get(name) if support else None
     return CloudFees(
         Fees(
-            egress=egress_usd(egress_gb, tiers, free) if tiers else 0.0,
+            egress=egress,
             storage=storage * stored_gb,
             managed_service=managed * HOURS_PER_MONTH,
             support_share=price(SUPPORT_ROWS, support, "support"),
-            sources=(provider,),
+            support=pick(cost_parameters()[flat]) if flat else 0.0,
+            sources=(f"{provider}'s rows of running_costs.csv",)
+            if not assumed
+            else (f"{provider}; no price known of {', '.join(assumed)}: what others charge",),
         ),
-        tuple(left_out),
+        tuple(assumed),
     )
+
+
+def _with_egress(running: Rows) -> list[str]:
+    """Providers whose price of data sent out is known."""
+    found = (re.fullmatch(r"egress-([a-z]+)(?:-1)?", row) for row in running)
+    return [match[1] for match in found if match]
+
+
+def _middle(prices: Iterable[Real]) -> Real:
+    """The median of those that are charged; nothing where nobody charges."""
+    charged = [price for price in prices if _any(price)]
+    if not charged:
+        return 0.0
+    middle = np.median(np.stack(np.broadcast_arrays(*charged)), axis=0)
+    return middle if middle.ndim else float(middle)
 
 
 def egress_tiers(

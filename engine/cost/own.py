@@ -5,7 +5,8 @@ It knows amounts, not where they come from: `ownership.py` makes them from the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ class Ownership:
     resale_share : of the machines' price, at their age when the horizon ends
     cost_of_capital : per year, on the money tied up
     delivery_months : from the order to the first useful hour
+    sources : where the numbers of each row of the table come from, by the row's item
     """
 
     usd_per_unit: Real
@@ -57,7 +59,7 @@ class Ownership:
     resale_share: Real = 0.0
     cost_of_capital: Real = 0.0
     delivery_months: int = 0
-    sources: tuple[str, ...] = ()
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def buy(
@@ -162,12 +164,12 @@ def _row(
     schedule: Array,
     at: Literal["start", "end"] = "end",
 ) -> CashLine:
-    return CashLine(item, section, amount, schedule, at, own.sources)
+    return CashLine(item, section, amount, schedule, at, own.sources.get(item, ()))
 
 
 def _check(own: Ownership, months: int) -> None:
     positive("usd_per_unit", own.usd_per_unit)
-    for field in (
+    for name in (
         "network_usd",
         "storage_usd",
         "racks_usd",
@@ -181,8 +183,8 @@ def _check(own: Ownership, months: int) -> None:
         "usd_per_fte_year",
         "software_usd_per_year",
     ):
-        not_negative(field, getattr(own, field))
-    for field in (
+        not_negative(name, getattr(own, name))
+    for name in (
         "installation_share",
         "spares_share",
         "idle_power_share",
@@ -190,7 +192,7 @@ def _check(own: Ownership, months: int) -> None:
         "resale_share",
         "cost_of_capital",
     ):
-        share(field, getattr(own, field))
+        share(name, getattr(own, name))
     if np.any(np.asarray(own.pue) < 1) or np.any(np.asarray(own.pue) > 5):
         raise InputError(f"{own.pue} can't be used", where="pue", right="1 to 5")
     if not 0 <= own.delivery_months < months:

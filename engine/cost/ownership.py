@@ -16,7 +16,7 @@ from engine.cost.checks import Real, whole_months
 from engine.cost.facility import Cooling, Feasibility
 from engine.cost.network import NetworkPlan, fat_tree
 from engine.cost.own import Ownership
-from engine.cost.parameters import Pick, Span, cost_parameters, likely
+from engine.cost.parameters import Pick, Span, cost_parameters, likely, source_of
 from engine.errors import InputError
 
 Rows = Mapping[str, Span]
@@ -180,9 +180,48 @@ def plan(
         resale_share=resale_share(machine.resale, max(months - delivery, 0), capital, pick),
         cost_of_capital=pick(capital["wacc"]),
         delivery_months=delivery,
-        sources=tuple(row for row, _ in machine.price),
+        sources=_sources(machine, site, capital, quoted=quote_usd is not None),
     )
     return OwnPlan(terms, wires, room)
+
+
+def _sources(
+    machine: Machine, site: Site, capital: Rows, *, quoted: bool
+) -> dict[str, tuple[str, ...]]:
+    """Where each row of the cash-flow table comes from: the rows of the tables behind it."""
+    mine = cost_parameters()
+
+    def of(*rows: str | float) -> tuple[str, ...]:
+        names = (row for row in rows if isinstance(row, str))
+        spans = (mine.get(row) or capital.get(row) for row in names)
+        return tuple(source_of(span) for span in spans if span is not None)
+
+    machines = ("your quote",) if quoted else of(*(row for row, _ in machine.price))
+    kw = of(machine.kw if isinstance(machine.kw, str) else "cpu_node_kw")
+    wires = (
+        of("net-eth-100-switch")
+        if machine.fabric_ports == 1
+        else of("net-ib-ndr-switch", "net-ib-cable")
+    )
+    ages = tuple(row for row in capital if row.startswith(f"{machine.resale}-y"))
+    money = of("wacc")
+    return {
+        "Machines": machines,
+        "Network": wires,
+        "Racks": of("fac-rack-pdu"),
+        "Liquid cooling": (*of("fac-liquid"), *kw) if site.cooling == "liquid" else (),
+        "Installation": of("fac-spares", "installation_part"),
+        "Spares": of("fac-spares", "installation_part"),
+        "Power": (*kw, *of("idle_power_share", site.power)),
+        "Cooling and losses": of(site.pue),
+        "Colocation": of(site.colocation),
+        "Machine room": of("room_usd_per_kw_month"),
+        "Staff": of("staff-fte", "staff-cost"),
+        "Maintenance": of("maint"),
+        "Resale": of(*ages),
+        "Cost of capital, written off": money,
+        "Cost of capital, resale": money,
+    }
 
 
 def staff_fte(units: int, capital: Rows, pick: Pick = likely) -> Real:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -63,6 +63,15 @@ def low(span: Span) -> Real:
 def high(span: Span) -> Real:
     """The high end."""
     return span.high
+
+
+def source_of(span: Span) -> str:
+    """Where a row's number comes from, of which day and how sure; its name where it says none."""
+    said: Any = getattr(span, "provenance", span)
+    source = getattr(said, "source", "")
+    if not source:
+        return span.id
+    return f"{source}, {said.as_of}, {said.confidence} confidence ({span.id})"
 
 
 def drawn(uniform: Callable[[Span], Array]) -> Pick:

@@ -159,6 +159,7 @@ class DemandView:
 class CostReport:
     """Everything of the costs page for one hardware.
 
+    left_out : fees that the tables don't price, in words
     machine_sku : what a quote for one machine to buy is for; `machine_label` in words
     """
 

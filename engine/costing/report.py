@@ -87,7 +87,7 @@ def cost_report(
         move=moved,
         move_note=note,
         carbon=electricity(case, e, terms in COMMITTED),
-        left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "left out" in n)),
+        left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "no price" in n)),
         prices=_prices(case, ways),
         title=_title(chosen, cheapest),
         subtitle=_subtitle(case, chosen, cheapest),

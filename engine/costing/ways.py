@@ -17,14 +17,14 @@ from engine.cost.mix import mixed_cost
 from engine.cost.network import rail_optimised
 from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
-from engine.cost.parameters import cost_parameters
+from engine.cost.parameters import cost_parameters, source_of
 from engine.cost.rent import Rental, SpotTerms
 from engine.costing.case import Case
 from engine.costing.model import Headline, Owning, Way
 from engine.decide.candidates import allowed_region, price_ref
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
-from engine.decide.owning import SMALLEST_OWNED_VCPU
+from engine.decide.owning import SMALLEST_OWNED_VCPU, STORAGE
 from engine.decide.paying import cloud_fees, first_row
 from engine.decide.priors import likely
 from engine.decide.uncertainty import interval
@@ -61,11 +61,10 @@ def _rented(case: Case, terms: Acquisition) -> Way:
     flow, drawn = case.flows(spec, label)
     pool = case.lead(e)
     price = pool.unit.prices.get(terms, pool.unit.prices["on_demand"])
-    left_out = cloud_fees(price, case.context).left_out
     notes = tuple(
-        f"the table has no price of {item} for {price.ref.provider if price.ref else 'it'}: "
-        "it is left out"
-        for item in left_out
+        f"the table has no price of {item} for {price.ref.provider if price.ref else 'it'}: the "
+        "middle of what others charge is taken"
+        for item in cloud_fees(price, case.context).assumed
     )
     deadline, wait = _deadline(case, pool) if terms == "spot" else (None, ())
     return Way(
@@ -92,15 +91,36 @@ def _bought(case: Case, site: Site) -> Way:
     pool = case.lead(e)
     own = owning(case, pool, flow)
     wait = own.delivery_months
-    notes = (
-        (f"delivered in month {wait + 1}; until then the machines are rented on demand",)
-        if wait
-        else ()
-    )
+    notes: tuple[str, ...] = ()
+    if wait:
+        notes = (f"delivered in month {wait + 1}; until then the machines are rented on demand",)
+    if case.terms.egress_gb:
+        notes += ("the line that carries data out of the place has no price: it is left out",)
     return Way(
-        id, label, "buy", flow, headline(case, flow, drawn), None, _refusals(e), notes, None, own,
-        elsewhere=site is not case.terms.site,
+        id, label, "buy", _sourced(case, pool, flow), headline(case, flow, drawn), None,
+        _refusals(e), notes, None, own, elsewhere=site is not case.terms.site,
     )  # fmt: skip
+
+
+def _sourced(case: Case, pool: Pool, flow: CashFlow) -> CashFlow:
+    """The table of a purchase with the source of what the tables' rows don't say themselves."""
+    ref = pool.unit.prices["on_demand"].ref
+    yours = ("your term",)
+    stated = {
+        "Power": yours if case.terms.usd_per_kwh is not None else (),
+        "Cooling and losses": yours if case.terms.pue is not None else (),
+        "Staff": yours if case.terms.staff_fte is not None else (),
+        "Storage": ("your term", source_of(case.context.catalogue.capital[STORAGE])),
+        "Rent until delivery": ()
+        if ref is None
+        else (f"{ref.provider} {ref.sku}, read on {ref.as_of.isoformat()}",),
+    }
+
+    def named(line: CashLine) -> CashLine:
+        said = stated.get(line.item.rpartition(": ")[2], ())
+        return replace(line, sources=tuple(dict.fromkeys((*said, *line.sources)))) if said else line
+
+    return replace(flow, lines=tuple(named(line) for line in flow.lines))
 
 
 def _not_sold(case: Case) -> str:

@@ -67,13 +67,32 @@ def test_fees_of_a_provider() -> None:
     assert found.fees.storage == pytest.approx(46)
     assert found.fees.managed_service == pytest.approx(73)
     assert found.fees.support_share == 0.07
-    assert found.left_out == ()
+    assert found.assumed == ()
 
 
-def test_fees_without_a_row_are_named_and_not_guessed() -> None:
-    found = fees_for("Somewhere", RUNNING, egress_gb=10, stored_gb=10, control_plane=True)
-    assert found.left_out == ("egress", "storage", "control plane")
-    assert found.fees.egress == 0
+def test_fees_without_a_row_are_named_and_cost_what_others_charge() -> None:
+    more = (Row("obj-gcs", 0.02, 0.02, 0.02), Row("obj-blob", 0.018, 0.018, 0.018))
+    rows = RUNNING | {row.id: row for row in more}
+    found = fees_for("Somewhere", rows, egress_gb=1_100, stored_gb=100, control_plane=True)
+    assert set(found.assumed) == {"egress", "storage", "control plane"}
+    # Egress: AWS charges 90, Lambda nothing, which is no price: 90. Storage: the middle of 0.023,
+    # 0.020 and 0.018 is 0.020, x 100 = 2. Control plane: 0.1 x 730 = 73.
+    assert found.fees.egress == pytest.approx(90)
+    assert found.fees.storage == pytest.approx(2)
+    assert found.fees.managed_service == pytest.approx(73)
+    # A provider that charges nothing still charges nothing.
+    free = fees_for("Lambda", rows, egress_gb=1_100)
+    assert (free.fees.egress, free.assumed) == (0, ())
+
+
+def test_a_plan_of_support_has_its_fixed_part() -> None:
+    rows = RUNNING | {"support-azure-ps": Row("support-azure-ps", 0, 0, 0)}
+    azure = fees_for("Azure", rows, support=True)
+    assert (azure.fees.support, azure.fees.support_share) == (100, 0)
+    assert fees_for("AWS", rows, support=True).fees.support == 0
+    # Of whom no plan is known the middle of the shares that others take: 7%.
+    other = fees_for("Somewhere", rows, support=True)
+    assert (other.fees.support_share, other.assumed) == (0.07, ("support",))
 
 
 class Offer(NamedTuple):
@@ -151,7 +170,7 @@ def test_every_parameter_is_used(root: object) -> None:
     from pathlib import Path
 
     folder = Path(str(root)) / "engine" / "cost"
-    code = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     built = ("idle_use_", "mark_", "staff_fte_", "delivery_months_", "air_rack", "liquid_rack")
     unused = [id for id in cost_parameters() if f'"{id}"' not in code and not id.startswith(built)]
     assert unused == []
