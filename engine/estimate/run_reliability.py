@@ -205,6 +205,7 @@ class RunConditions:
     checks : the watch for them, None without
     reclaims : spot interruptions per machine and hour; notice : warning before one
     requeue : unpaid wait for the next spot machine
+    had : share of the time in which such machines can be had at all; nothing is paid in the rest
     """
 
     devices: Real
@@ -225,6 +226,7 @@ class RunConditions:
     reclaims: Real = 0.0
     notice: Real = 0.0
     requeue: Real = 0.0
+    had: Real = 1.0
 
     @property
     def machines(self) -> Real:
@@ -314,7 +316,7 @@ def outcome(run: RunConditions) -> RunOutcome:
     spare = paid * run.spares / machines
     stops = work * at_work * abrupt
     reclaims = work * at_work * taken
-    calendar = paid + reclaims * np.asarray(run.requeue, float)
+    calendar = (paid + reclaims * np.asarray(run.requeue, float)) / np.asarray(run.had, float)
     extra = {
         "slowest machine": slow - 1,
         "silent corruption": slow * (again - 1),

@@ -308,7 +308,7 @@ def _choices(
         add("Checkpoints in the background", replace(run, save=faster, interval=None),
             f"a stall of {duration(faster)}: copy to the host, write while it goes on")  # fmt: skip
     if plan.spot:
-        add("Without spot interruptions", replace(run, reclaims=0.0, requeue=0.0),
+        add("Without spot interruptions", replace(run, reclaims=0.0, requeue=0.0, had=1.0),
             "at the same price; see below for the price that is right")  # fmt: skip
     return tuple(rows)
 

@@ -93,7 +93,7 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
         points.append((devices, at))
         band.append((devices, min(float(low), at), max(float(high), at)))
         if plan.spot:
-            guarded = replace(likely, reclaims=0.0, requeue=0.0)
+            guarded = replace(likely, reclaims=0.0, requeue=0.0, had=1.0)
         else:
             guarded = replace(likely, spares=best_spares(likely))
         best.append((devices, float(outcome(guarded).useful) * 100))

@@ -125,12 +125,16 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
 
 
 def _useful_hours(answer: Assessment, stage: StagePlan) -> float:
-    """Hours of work of a run. On spot the plan's time has interruptions in it: they come out."""
+    """Hours of work of a run.
+
+    On spot the plan's time has interruptions in it and times without machines: they come out.
+    """
     hours = answer.best.time.likely
     if stage.acquisition != "spot":
         return hours
     rate, restart = likely("spot_interruptions_per_node_day"), likely("restart_h")
-    return hours * float(spot_goodput(rate, stage.machines, restart))
+    at_work = likely("spot_capacity_share") * spot_goodput(rate, stage.machines, restart)
+    return hours * float(at_work)
 
 
 def known(plan: RunPlan, terms: ReliabilityTerms) -> dict[str, Known]:
@@ -167,6 +171,9 @@ def known(plan: RunPlan, terms: ReliabilityTerms) -> dict[str, Known]:
             Known("requeue", "Wait for the next spot machine", mine.low, mine.likely, mine.high,
                   "h", mine.source)
         )  # fmt: skip
+        had = parameter("spot_capacity_share")
+        found.append(Known("had", "Spot machines can be had", had.low, had.likely, had.high,
+                           "share", had.source))  # fmt: skip
     return {k.name: k for k in found}
 
 
@@ -256,6 +263,7 @@ def conditions(
         reclaims=at["reclaims"] / HOURS_PER_DAY if plan.spot else 0.0,
         notice=notice,
         requeue=at["requeue"] if plan.spot else 0.0,
+        had=at["had"] if plan.spot else 1.0,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from engine.explain.reliability_curves import interval_curve, size_curve
 from engine.explain.run_conditions import known, run_plan
 from engine.report.link import decode_settings, encode
 from engine.workload.answers import Kind
+from engine.workload.examples import EXAMPLES
 from engine.workload.reliability_terms import ReliabilityTerms, Spot
 from engine.workload.settings import Settings
 from engine.workload.terms import parse_terms
@@ -236,3 +238,22 @@ def test_the_articles_stand_beside_what_is_computed(app: Open) -> None:
     said = words(ask(app))
     for claim in ("C295", "C070", "C069", "C164", "C199", "C313"):
         assert claim in said
+
+
+def test_hours_on_spot_are_hours_of_work_and_the_calendar_is_the_recommendation_s() -> None:
+    """8 B200 work 13.5 hours at 5 billion tokens, on demand as on spot.
+
+    On spot the recommendation's calendar has the times without machines in it (machines are had
+    three quarters of the time: 13.5/0.75 = 18 h); this page's work has not, and its calendar has.
+    """
+    answer = assess(EXAMPLES["client-40-to-85"].workload, today=date(2026, 12, 1), draws=64)
+    assert answer.best.acquisition == "spot"
+    stage = answer.best.stages[0]
+    same = next(
+        o for o in answer.options
+        if o.acquisition == "on_demand" and (o.stages[0].sku, o.units) == (stage.sku, stage.units)
+    )  # fmt: skip
+    plan = run_plan(answer, ReliabilityTerms())
+    assert plan.useful_hours == pytest.approx(same.time.likely, rel=0.005)
+    found = reliability(answer, ReliabilityTerms())
+    assert found.days.likely * 24 == pytest.approx(answer.best.time.likely, rel=0.03)
