@@ -8,13 +8,21 @@ from functools import partial
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from engine.explain.jobs import figures_for, is_compute
-from engine.explain.jobs_models import is_small_model
+from engine.explain.jobs import JobReport, figures_for, is_compute
+from engine.explain.jobs_models import ModelReport, is_small_model
 from engine.explain.plan_tables import job_csv
+from engine.report.plan_jobs import job_document
 from engine.workload.answers import Kind
 from engine.workload.jobs_terms import JobField
 from engine.workload.workload import Workload
-from pages.components import jobs_charts, jobs_parts, jobs_report, labels, shell
+from pages.components import (
+    jobs_charts,
+    jobs_parts,
+    jobs_report,
+    labels,
+    plan_takeaway,
+    shell,
+)
 
 TITLE = "Compute and small models"
 ELSEWHERE = (
@@ -29,6 +37,14 @@ def _notes(notes: tuple[str, ...]) -> None:
         st.caption(labels.plain(note))
 
 
+def _downloads(report: JobReport | ModelReport, workload: Workload) -> None:
+    today = date.today()
+    plan_takeaway.downloads(
+        "compute", partial(job_document, report, workload, shell.settings(), today),
+        partial(job_csv, report), "jobs_plan", today,
+    )  # fmt: skip
+
+
 def compute_job(workload: Workload) -> None:
     """A job that is known by its hours today."""
     try:
@@ -39,7 +55,7 @@ def compute_job(workload: Workload) -> None:
         return
     st.subheader(labels.plain(report.headline), anchor=False)
     _notes(report.notes)
-    shell.csv_button("compute", partial(job_csv, report), "jobs_plan", date.today())
+    _downloads(report, workload)
     jobs_parts.job_tiles(report)
     jobs_parts.job_cards(report)
     if report.rewrite:
@@ -73,7 +89,7 @@ def small_model(workload: Workload) -> None:
             st.markdown(labels.plain(report.reason))
         _notes(report.notes)
         jobs_parts.model_inputs(report, batch)
-    shell.csv_button("compute", partial(job_csv, report), "jobs_plan", date.today())
+    _downloads(report, workload)
     jobs_parts.model_tiles(report)
     jobs_parts.model_cards(report)
     first, second = st.columns(2, gap="large")

@@ -8,7 +8,8 @@ import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.explain.plan_tables import services_csv
-from pages.components import labels, services_parts, shell
+from engine.report.plan_services import services_document
+from pages.components import labels, plan_takeaway, services_parts, shell
 
 TITLE = "Services and pipelines"
 
@@ -24,7 +25,10 @@ with shell.page(TITLE, ":material/account_tree:"):
     sizing, plan = report.sizing, report.pipeline
     st.markdown(f"**{labels.plain(report.sentence)}**")
     if sizing is not None or plan is not None:
-        shell.csv_button("services", partial(services_csv, report), "services_plan", answer.today)
+        plan_takeaway.downloads(
+            "services", partial(services_document, report, answer), partial(services_csv, report),
+            "services_plan", answer.today,
+        )  # fmt: skip
     for note in report.notes:
         st.info(labels.plain(note), icon=":material/info:")
 

@@ -11,8 +11,16 @@ from engine.explain import serving_pictures as pictures
 from engine.explain import serving_words as words
 from engine.explain.serving import COMMITTED
 from engine.explain.serving_table import serving_csv
+from engine.report.plan_serving import serving_document
 from engine.workload.answers import Kind, ModelClass
-from pages.components import labels, serving_charts, serving_inputs, serving_parts, shell
+from pages.components import (
+    labels,
+    plan_takeaway,
+    serving_charts,
+    serving_inputs,
+    serving_parts,
+    shell,
+)
 from pages.components.serving_report import report_of
 
 TITLE = "Serving plan"
@@ -64,7 +72,10 @@ with shell.page(TITLE, ":material/dns:") as workload:
                 st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
             st.caption(labels.plain(f"{note[0].upper()}{note[1:]}."))
-        shell.csv_button("serving", partial(serving_csv, report), "serving_plan", report.today)
+        plan_takeaway.downloads(
+            "serving", partial(serving_document, report, workload, shell.settings()),
+            partial(serving_csv, report), "serving_plan", report.today,
+        )  # fmt: skip
     asked(told=workload.rate_per_s is not None or shell.terms("serving").model != "")
 
     if option is not None and report.answer.state == "plan":

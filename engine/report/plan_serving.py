@@ -31,7 +31,6 @@ from engine.report.plan import (
     span,
 )
 from engine.workload.answers import Kind, ModelClass
-from engine.workload.serving_terms import Pay
 from engine.workload.settings import Settings
 from engine.workload.workload import Workload
 
@@ -54,7 +53,7 @@ def serving_document(
     planned = report.chosen if report.answer.state == "plan" else None
     prices = _prices(report)
     sections = [
-        *(_behaviour(report, planned, settings.serving.pay) if planned is not None else ()),
+        *(_behaviour(report, planned) if planned is not None else ()),
         *(_machines(report, planned) if planned is not None else ()),
         *_refused(report),
         *_apis(report),
@@ -132,9 +131,9 @@ def _tiles(report: ServingReport, option: ServingOption) -> tuple[Tile, ...]:
     )  # fmt: skip
 
 
-def _behaviour(report: ServingReport, option: ServingOption, pay: Pay) -> tuple[Section, ...]:
+def _behaviour(report: ServingReport, option: ServingOption) -> tuple[Section, ...]:
     """Latencies against load, the day, dollars against latency."""
-    day = pictures.day_picture(option, pay in COMMITTED)
+    day = pictures.day_picture(option, report.pay in COMMITTED)
     found = [
         Figure(c.title, c.message, f"{c.title}. {c.message}", charts.load(c))
         for c in pictures.load_curves(report, option)
@@ -156,12 +155,13 @@ def _machines(report: ServingReport, chosen: ServingOption) -> tuple[Section, ..
         for title in ("Machines", "A month", "First token", "Further token", "One carries", "Price")
     ]
     found = report.answer.options
+    shown = [o for i, o in enumerate(found) if i < SHOWN or o.id == chosen.id]
     table = Table(
         (Column("Machines", 3.0), Column("A month", 1.0, "figure"), Column("Range", 1.9, "figure"),
          Column("First token", 1.0, "figure"), Column("Per token", 0.95, "figure"),
          Column("Price read on", 1.3)),
-        tuple(_option(o, o.id == chosen.id, report) for o in found[:SHOWN]),
-        f"At the peak of the day, cheapest first. {more(len(found) - SHOWN, 'machines')}",
+        tuple(_option(o, o.id == chosen.id, report) for o in shown),
+        f"At the peak of the day, cheapest first. {more(len(found) - len(shown), 'machines')}",
     )  # fmt: skip
     return (
         Section(said.gpu_or_cpu(gpu, cpu), (Table(columns, tuple(rows)),)),

@@ -11,7 +11,7 @@ from datetime import date
 
 from engine.assess import assess
 from engine.catalogue import load_catalogue
-from engine.errors import InputError
+from engine.errors import ClusterFitError, InputError
 from engine.explain.jobs import is_compute, job_report
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.services_report import services_report
@@ -28,7 +28,13 @@ from engine.workload.workload import Workload
 
 def serving(workload: Workload, settings: Settings, today: date, link: str = "") -> Plan:
     """The serving plan of a job; raises as `serving_report` does."""
-    report = serving_report(workload, settings.serving, load_catalogue(), today, settings.costs)
+    try:
+        recommended = assess(workload, settings=settings, today=today).best
+    except ClusterFitError:
+        recommended = None  # nothing to begin with: the plan's own cheapest comes first
+    report = serving_report(
+        workload, settings.serving, load_catalogue(), today, settings.costs, recommended
+    )
     return serving_document(report, workload, settings, link)
 
 

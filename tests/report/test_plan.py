@@ -124,7 +124,7 @@ def test_a_run_costs_its_units_times_hours_times_price() -> None:
 
 
 # Rows of the table whose figure the document shows, by the end of their item, and how it is shown.
-SHOWN = {
+SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "serve": {"Plan chosen": ("Cost", "A million tokens in", "A million tokens out")},
     "services": {
         "Machines": ("cost a month on demand, storage included",),
