@@ -7,13 +7,14 @@ from datetime import date
 import streamlit as st
 
 from engine.catalogue import Offer
+from engine.report.currency import Currency
 from pages.components import catalogue, labels, quotes, shell
 
 
-def show(offer: Offer, today: date) -> None:
+def show(offer: Offer, today: date, currency: Currency) -> None:
     """One offer; the price of a whole machine is shown per GPU where it has GPUs."""
     plain = labels.plain
-    price = f"{labels.money(catalogue.usd_per_unit(offer))} an hour"
+    price = f"{currency.price(catalogue.usd_per_unit(offer))} an hour"
     terms = catalogue.terms_label(offer.acquisition)
     where = plain(f"{offer.provider}, {offer.sku}, {offer.region}")
     kind = "refreshed, " if catalogue.refreshed(offer) else ""
@@ -27,9 +28,13 @@ def show(offer: Offer, today: date) -> None:
 
 
 with shell.page("Prices", ":material/sell:"):
+    currency = shell.currency()
+    unit = "US dollars" if currency.code == "USD" else currency.code
     st.markdown(
-        "US dollars an hour for one GPU, or for one CPU server. A price is greyed after 60 days; "
-        "after 120, ask for a new quote."
+        labels.plain(
+            f"{unit} an hour for one GPU, or for one CPU server. A price is greyed after 60 days; "
+            f"after 120, ask for a new quote. {currency.note}"
+        )
     )
     told, fault = catalogue.in_use()
     st.caption(labels.plain(f"In use: {told}"))
@@ -47,10 +52,10 @@ with shell.page("Prices", ":material/sell:"):
     ranked, quoted = catalogue.offers(sku, terms)
     st.subheader(f"{labels.count(len(ranked), 'price')}, cheapest first", anchor=False)
     for offer in catalogue.paged(ranked, "prices_page"):
-        show(offer, today)
+        show(offer, today, currency)
     if quoted:
         st.subheader("Shown, never ranked", anchor=False)
         st.caption("What articles and analysts quote, prices “from”, and what is outdated.")
         for offer in quoted:
-            show(offer, today)
+            show(offer, today, currency)
     quotes.editor(sku, choices[sku])

@@ -218,7 +218,7 @@ def _sources(
         "Machine room": of("room_usd_per_kw_month"),
         "Staff": of("staff-fte", "staff-cost"),
         "Maintenance": of("maint"),
-        "Resale": of(*ages),
+        "Resale": of(*ages, "resale_market"),
         "Cost of capital, written off": money,
         "Cost of capital, resale": money,
     }
@@ -259,7 +259,16 @@ def delivery_months(units: int, site: Site) -> int:
 
 
 def resale_share(prefix: str, age_months: float, capital: Rows, pick: Pick = likely) -> Real:
-    """Value at an age over the purchase price: between the rows by year, falling on beyond them."""
+    """Value at an age over the purchase price: between the rows by year, falling on beyond them.
+
+    The rows are one seller's and narrow; the market's own width comes on top of them.
+    """
+    new = cost_parameters()["resale_share_new"]
+    market = pick(cost_parameters()["resale_market"])
+    return np.minimum(_by_age(prefix, age_months, capital, pick) * market, new.high)
+
+
+def _by_age(prefix: str, age_months: float, capital: Rows, pick: Pick) -> Real:
     new = cost_parameters()["resale_share_new"]
     by_age: list[tuple[float, Span]] = [(0.0, new)]
     by_age += [

@@ -75,7 +75,7 @@ def section(report: CostReport, answer: Assessment, cite: Callable[[str], int]) 
             [
                 words.one_line(f"{p.provider} {p.sku}"),
                 ", ".join(x for x in (words.terms(p.acquisition), p.region) if x),
-                currency.exact(p.usd_per_unit_hour),
+                currency.price(p.usd_per_unit_hour),
                 f"{words.day(p.as_of)}, {words.age(p.age_days)}",
                 p.freshness,
                 cite(p.source),

@@ -34,7 +34,7 @@ def costs_text(report: CostReport, answer: Assessment, link: str = "") -> str:
         "Prices",
         [
             f"{p.provider} {p.sku}, {words.terms(p.acquisition)}, {p.region or 'any region'}: "
-            f"{currency.exact(p.usd_per_unit_hour)} an hour, read {words.day(p.as_of)} "
+            f"{currency.price(p.usd_per_unit_hour)} an hour, read {words.day(p.as_of)} "
             f"({words.age(p.age_days)}) [{p.source}]"
             for p in prices(report, answer)
         ],

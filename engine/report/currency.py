@@ -60,6 +60,12 @@ class Currency:
         text = f"{abs(amount):,.{decimals}f}"
         return f"{'−' if amount < 0 and float(text.replace(',', '')) else ''}{self.sign}{text}"
 
+    def price(self, usd: float) -> str:
+        """A price of an hour as text: to the cent, or further where cents would round it."""
+        amount = self.of(usd)
+        whole, _, rest = f"{amount:,.{4 if amount >= 0.01 else 8}f}".partition(".")
+        return f"{self.sign}{whole}.{rest.rstrip('0').ljust(2, '0')}"
+
     def likely(self, estimate: Estimate) -> str:
         """The likely value of an estimate in money, without what it is per."""
         return self.money(estimate.likely)

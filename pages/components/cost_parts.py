@@ -419,7 +419,7 @@ def prices(report: CostReport, currency: Currency) -> None:
         with st.container(gap="xxsmall"):
             where = f"{p.provider}, {p.sku}, {p.region or 'any region'}"
             st.markdown(
-                f"**{plain(currency.exact(p.usd_per_unit_hour))} an hour** "
+                f"**{plain(currency.price(p.usd_per_unit_hour))} an hour** "
                 f"{plain(words.terms(p.acquisition))} · {plain(where)} · {labels.price_age(p)}"
             )
             st.caption(plain(f"{words.day(p.as_of)}, {p.confidence} confidence: {p.source}"))

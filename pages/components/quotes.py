@@ -8,6 +8,7 @@ from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import load_catalogue
 from engine.decide.quotes import EXAMPLE, TERMS, doubts, quote_of, read_quotes, room
 from engine.errors import ClusterFitError, InputError
+from engine.report.currency import Currency
 from pages.components import catalogue, fields, labels, shell
 
 
@@ -72,7 +73,7 @@ def _form(sku: str, name: str) -> None:
             st.error(labels.plain(error), icon=":material/error:")
     if quote and code != "USD":
         usd = float(quote.rsplit(":", 1)[1])
-        st.caption(labels.plain(f"{price:g} {code} is {labels.money(usd)} at your rate."))
+        st.caption(labels.plain(f"{price:g} {code} is {Currency().price(usd)} at your rate."))
     st.button(
         "Add the quote",
         on_click=_add,
@@ -125,7 +126,7 @@ def _add(quotes: tuple[str, ...], refused: tuple[str, ...] = ()) -> None:
 def _listed(quote: str) -> None:
     hardware, terms, usd = quote.rsplit(":", 2)
     name = catalogue.hardware().get(hardware, hardware)
-    price = f"{labels.money(float(usd))} an hour {ACQUISITION_LABELS[terms]}"
+    price = f"{Currency().price(float(usd))} an hour {ACQUISITION_LABELS[terms]}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(labels.plain(f"{name}: {price}"))
         st.button(

@@ -145,6 +145,16 @@ def test_resale_by_age() -> None:
     assert resale_share("res-h100", 72, CAPITAL) == pytest.approx(0.0893, abs=1e-4)
 
 
+def test_the_range_of_resale_is_as_wide_as_what_is_published() -> None:
+    # The rows after two years say 40 to 45%; another page of the same source 65 to 75%, and an A100
+    # of that age 35 to 55%: 0.40 x 0.7 = 0.28 and 0.45 x 1.5 = 0.675. The article's 55% after a
+    # year lies within 0.6 x 0.7 = 0.42 and 0.65 x 1.5 = 0.975, which is cut to that of a new one.
+    assert resale_share("res-h100", 24, CAPITAL, low) == pytest.approx(0.28)
+    assert resale_share("res-h100", 24, CAPITAL, high) == pytest.approx(0.675)
+    assert resale_share("res-h100", 12, CAPITAL, low) == pytest.approx(0.42)
+    assert resale_share("res-h100", 12, CAPITAL, high) == pytest.approx(0.95)
+
+
 @given(st.integers(0, 119))
 def test_nothing_is_worth_more_when_older(age: int) -> None:
     for pick in (low, high):

@@ -164,6 +164,11 @@ def test_the_currency_reads_without_doubt() -> None:
     assert euro.exact(-10) == "−€8.60"
     assert Currency("JPY", 155.0).exact(2) == "¥310"
     assert Currency("CHF", 0.8).money(100) == "CHF 80"
+    # An hour of a small server is a part of a dollar: cents would hide a tenth of it.
+    assert [Currency().price(usd) for usd in (1.90379, 14.2, 0.0425)] == [
+        "$1.9038", "$14.20", "$0.0425",
+    ]  # fmt: skip
+    assert Currency("JPY", 155.0).price(0.002) == "¥0.31"
     assert Currency().note == ""
     assert "without a day" in euro.note
     assert currency_of(CostTerms()) == Currency()

@@ -10,7 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine.catalogue import Offer, load_catalogue, shipped_catalogue
 from engine.catalogue.update import store
+from engine.report.currency import Currency
+from engine.report.link import encode
+from engine.workload.cost_terms import CostTerms
+from engine.workload.settings import Settings
 from engine.workload.workload import Workload
+from pages.components import catalogue
 
 Open = Callable[..., AppTest]
 Said = Callable[[AppTest], Workload]
@@ -36,6 +41,24 @@ def test_the_table_in_use_is_named(
     visit = app("pages/prices.py")
     assert "The shipped table, offers.csv" in captions(visit)
     assert "update-prices" in captions(visit)
+
+
+def test_prices_are_exact_and_in_the_currency_asked_for(app: Open) -> None:
+    def shown(**link: str) -> str:
+        visit = app("pages/prices.py", **link)
+        return " ".join(str(x.value) for x in visit.main.markdown).replace("\\", "")
+
+    usual = shown()
+    assert "US dollars an hour for one GPU" in usual
+    # The cheapest ranked price of the page's first hardware, an H100: to the cent and beyond.
+    first = next(iter(catalogue.hardware()))
+    cheapest = catalogue.usd_per_unit(catalogue.offers(first, catalogue.ALL)[0][0])
+    assert f"**{Currency().price(cheapest)} an hour**" in usual
+    rate = CostTerms(currency="EUR", currency_rate=0.9)
+    euros = shown(**encode(Workload(), Settings(costs=rate)))
+    assert "EUR an hour for one GPU" in euros
+    assert "Shown in EUR at 0.9 for one US dollar" in euros
+    assert f"**{Currency('EUR', 0.9).price(cheapest)} an hour**" in euros
 
 
 def test_a_refreshed_table_is_named_with_its_day(

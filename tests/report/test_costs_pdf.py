@@ -62,7 +62,7 @@ def test_it_holds_the_figures_of_the_page_on_one_page(name: str, terms: dict[str
     for price in (*found.prices, *stages):  # of a hybrid, those of both kinds of hardware
         assert f"{price.provider} {price.sku}" in text
         assert f"{price.age_days} days old" in text
-        assert currency.exact(price.usd_per_unit_hour) in text
+        assert currency.price(price.usd_per_unit_hour) in text
     assert "where the price is over 120 days old" in text  # the last line of the section
 
 
