@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -114,3 +117,51 @@ def test_another_program_runs_in_place_of_the_training(tmp_path: Path) -> None:
     assert "train.py" not in done.stdout
     assert "--standalone" in done.stdout
     assert "--max-restarts=0" in done.stdout  # a network that is too slow is measured once
+
+
+# --- where a run goes on
+
+
+def functions(*names: str) -> dict[str, Any]:
+    """Functions of the kit's common.py, without PyTorch."""
+    tree = ast.parse(launch_files(*CASES["fsdp"])["common.py"])
+    found = [x for x in tree.body if isinstance(x, ast.FunctionDef) and x.name in names]
+    one = SimpleNamespace(is_initialized=lambda: False)
+    scope: dict[str, Any] = {
+        "LATEST": "latest_step", "sys": sys, "shutil": shutil,
+        "torch": SimpleNamespace(distributed=one),
+    }  # fmt: skip
+    exec(compile(ast.Module([*found], []), "common.py", "exec"), scope)
+    return scope
+
+
+@pytest.mark.parametrize(
+    ("named", "whole", "begins"),
+    # Steps 10, 20 and 30 are there, and 40, which was never named as complete.
+    [("30", {10, 20, 30, 40}, 30), ("30", {10, 20, 40}, 20), ("20", {10, 20, 30, 40}, 20),
+     ("", set(), 0)],
+)  # fmt: skip
+def test_a_run_goes_on_from_the_newest_checkpoint_that_is_whole(
+    named: str, whole: set[int], begins: int, tmp_path: Path
+) -> None:
+    for step in (10, 20, 30, 40):
+        (tmp_path / f"step-{step:09d}").mkdir()
+    if named:
+        (tmp_path / "latest_step").write_text(f"{named}\n")
+    scope = functions("resume_step", "latest_step", "mark_latest", "step_folder")
+
+    def is_whole(folder: Path) -> bool:
+        return int(folder.name[5:]) in whole
+
+    assert scope["resume_step"](tmp_path, is_whole, 3, 0) == begins
+    if named:
+        # The batch file counts steps from this mark.
+        assert (tmp_path / "latest_step").read_text() == f"{begins}\n"
+
+
+def test_a_run_without_a_whole_checkpoint_stops_rather_than_begin_anew(tmp_path: Path) -> None:
+    (tmp_path / "step-000000030").mkdir()
+    (tmp_path / "latest_step").write_text("30\n")
+    scope = functions("resume_step", "latest_step", "mark_latest", "step_folder")
+    with pytest.raises(SystemExit, match="names step 30 as saved"):
+        scope["resume_step"](tmp_path, lambda folder: False, 3, 0)

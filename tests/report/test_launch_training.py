@@ -162,6 +162,22 @@ def test_old_checkpoints_go_and_the_newest_stay(tmp_path: Path) -> None:
     assert kept == [f"step-{n:09d}" for n in (10, 11, 12)]
 
 
+def test_a_checkpoint_that_lost_files_is_passed_over(tmp_path: Path) -> None:
+    folder = make("fsdp", tmp_path)
+    saves = json.loads((folder / "checkpoint.json").read_text())
+    (folder / "checkpoint.json").write_text(json.dumps(saves | {"checkpoint_minutes": 1e-6}))
+    start(folder, "train.py", "train.json")
+    # The machines were gone before the second rank's part had reached the bucket.
+    next((folder / "saved" / "step-000000012").glob("__1_*")).unlink()
+    told = start(folder, "train.py", "train.json")
+    assert "step 12 is not whole: going on from step 11" in told
+    assert sorted(steps(told)) == [12]
+    for part in (folder / "saved").glob("step-*/__1_*"):
+        part.unlink()
+    with pytest.raises(AssertionError, match="holds no whole checkpoint"):
+        start(folder, "train.py", "train.json")
+
+
 @pytest.mark.parametrize("name", ["fsdp", "lora"])
 def test_a_checkpoint_becomes_an_ordinary_model(name: str, tmp_path: Path) -> None:
     import torch

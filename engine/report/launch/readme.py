@@ -275,6 +275,16 @@ def _afterwards(job: Job) -> str:
     return f"## Afterwards\n\n{how}\n"
 
 
+def _spoilt(job: Job) -> str:
+    """What becomes of a checkpoint that lacks files."""
+    if job.trainer in ("fsdp2", "deepspeed"):
+        return "the run then begins from the one before"
+    return (
+        "where the newest checkpoint can't be loaded, write the number of the one before into "
+        "latest_checkpointed_iteration.txt"
+    )
+
+
 def _open(job: Job, files: list[str]) -> str:
     """What the kit takes for granted, so that nobody has to find out at a price."""
     lines = [
@@ -316,7 +326,7 @@ def _open(job: Job, files: list[str]) -> str:
     if "skypilot.yaml" in files:
         lines.append(
             "- SkyPilot uploads checkpoints in the background. Machines that are taken away leave "
-            "out what is not in the bucket yet: the run then begins from the one before."
+            f"out what is not in the bucket yet: {_spoilt(job)}."
         )
     if "skypilot.yaml" in files and not is_bucket(job.ask.checkpoint_dir):
         lines.append(
