@@ -41,6 +41,7 @@ def page(workload: Workload) -> None:
     if best is None:
         training_parts.nothing(report)
         return
+    training_parts.beside(report, workload)
     training_parts.words_of(report)
     training_parts.figures(best)
     tabs = st.tabs(["The plan", "Days and dollars", "Network", "Rules and sources", "Launch kit"])

@@ -10,7 +10,7 @@ from engine.errors import ClusterFitError
 from engine.estimate.model_shape import shape_from_text
 from engine.estimate.shape_text import shape_text
 from engine.estimate.training_job import PlanResult
-from engine.planning import training, training_view
+from engine.planning import recommended, training, training_view
 from engine.planning.training import TrainingReport
 from engine.report import words
 from engine.report.launch import launch_kit
@@ -195,6 +195,23 @@ def figures(plan: PlanResult) -> None:
                 plain(label), plain(value), plain(under), delta_color="off", delta_arrow="off",
                 border=True, height="stretch",
             )  # fmt: skip
+
+
+def beside(report: TrainingReport, workload: Workload) -> None:
+    """What the recommendation has for this job, and a button that plans its fleet."""
+    try:
+        answer = shell.assessment(workload)
+    except ClusterFitError:  # the bar at the bottom says why
+        return
+    found = recommended.beside(report, shell.terms(TRAINING), answer)
+    if found is None:
+        return
+    st.caption(plain(found.sentence))
+    if found.terms:
+        st.button(
+            "Plan the recommended fleet", icon=":material/recommend:", key="training_recommended",
+            on_click=shell.change_terms, args=(TRAINING,), kwargs=found.terms,
+        )  # fmt: skip
 
 
 def words_of(report: TrainingReport) -> None:
