@@ -8,16 +8,16 @@ the horizon.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from engine.assessment import Acquisition, Veto
 from engine.decide import language_models as llm
 from engine.decide.candidates import Spec, Unit
-from engine.decide.evaluation import Context, Evaluation, Pool, Values
+from engine.decide.evaluation import Context, Evaluation, Memo, Pool, Values
+from engine.decide.job_hours import baseline_hours
 from engine.decide.latency import latency_ms
-from engine.decide.model_rates import items_per_s, requests_per_s
 from engine.decide.numbers import Array, Mask
 from engine.decide.paying import (
     COMMITTED,
@@ -31,28 +31,21 @@ from engine.decide.priors import likely
 from engine.decide.service_sizing import (
     OF_TIME,
     SYSTEMS,
-    Sized,
     by_resource,
     growth,
-    held_resources,
-    needs,
-    on_gpus,
-    on_servers,
-    sized,
     spare_units,
 )
+from engine.decide.service_units import demand_at_peak, paid_hours, sizing_of, small_model
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
-from engine.estimate.data_systems import Need
-from engine.estimate.jobs import REFERENCE_VCPU, Stage
-from engine.estimate.services import Resource
-from engine.workload.answers import Current, Kind, Precision
-from engine.workload.workload import HOURS_PER_MONTH, Workload
+from engine.estimate.jobs import Stage
+from engine.workload.answers import Kind
+from engine.workload.workload import HOURS_PER_MONTH
+
+__all__ = ["Memo", "evaluate"]
 
 MAX_UNITS = 16_384
-# What the same inputs gave already: pools, which many candidates share, and a service's demand.
-Memo = dict[tuple[object, ...], Any]
 
 
 def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> Evaluation:
@@ -95,13 +88,22 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
     # Simulators and learner work at the same time; other stages follow one another.
     each = [p.hours_per_run for p in pools if not p.service] or [np.zeros(n)]
     hours = np.maximum.reduce(each) if together else np.asarray(sum(each))
-    latency = latency_ms(spec, x, ctx)
+    latency = _latency(spec, x, ctx, memo)
     none = np.zeros(n, dtype=bool)
     result = Evaluation(spec, pools, usd, hours, latency, none, vetoes, fees)
     constrain(result, x, ctx)
     for mask, _ in result.vetoes:
         result.vetoed = result.vetoed | mask
     return result
+
+
+def _latency(spec: Spec, x: Values, ctx: Context, memo: Memo) -> Array:
+    """The answer of a candidate, which does not depend on how its machines are paid."""
+    key = ("latency", id(spec.gpu), id(spec.cpu), spec.stage_hardware)
+    found: Array | None = memo.get(key)
+    if found is None:
+        found = memo[key] = latency_ms(spec, x, ctx, partial(small_model, x, ctx, memo))
+    return found
 
 
 # --- batch work
@@ -165,12 +167,12 @@ def _fleet(
     """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
     if unit.hardware == "gpu" and any(s.work == "llm_training" for s in part):
         return _llm_training(unit, x, ctx, wanted, vetoes)
-    serial, divisible = _batch_hours(unit, part, x, ctx)
+    serial, divisible = _batch_hours(unit, part, x, ctx, memo)
     serial, divisible = jobs.with_contention(serial, divisible, x["contention"])
     units = _units_for(serial, divisible, wanted)
     units = np.maximum(units, _memory_units(unit, part, x, ctx))
     if ctx.workload.kind in SYSTEMS:  # what the bytes of a run ask of memory, network and disks
-        by = by_resource(unit, _demand(x, ctx, memo), x)
+        by = by_resource(unit, demand_at_peak(x, ctx, memo), x)
         most = np.maximum.reduce([by[r] for r in by if r not in OF_TIME])
         units = np.maximum(units, np.ceil(most - 1e-9) * unit.per_machine)
     units = np.ceil(units / unit.per_machine) * unit.per_machine
@@ -178,7 +180,7 @@ def _fleet(
 
 
 def _batch_hours(
-    unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context
+    unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context, memo: Memo
 ) -> tuple[Array, Array]:
     """Serial and divisible hours of a run on one unit, over the stages of the pool."""
     serial = np.zeros_like(x["runs_per_month"])
@@ -186,88 +188,18 @@ def _batch_hours(
     serving = ctx.settings.serving
     for stage in part:
         if stage.work == "baseline":
-            a, b = _baseline_hours(unit, stage, x, ctx)
+            a, b = baseline_hours(unit, stage, x, ctx)
         elif stage.work == "llm_training":
             a, b = serial * 0, llm.cpu_training_hours(unit, x, ctx.workload)
         elif stage.work == "llm_inference":
             a, b = serial * 0, llm.batch_inference_hours(unit, x, ctx.workload, serving)
         else:
-            a, b = serial * 0, x["items_per_run"] / items_per_s(unit, stage, x, ctx) / 3600
+            a, b = (
+                serial * 0,
+                x["items_per_run"] / small_model(x, ctx, memo).items_per_s(unit) / 3600,
+            )
         serial, divisible = serial + a, divisible + b
     return serial, divisible
-
-
-def _baseline_hours(unit: Unit, stage: Stage, x: Values, ctx: Context) -> tuple[Array, Array]:
-    """Hours of a run that is known by what it takes on CPU servers (or GPUs) today."""
-    p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
-    share = x.get(f"{stage.name}.share", np.ones_like(p))
-    if ctx.workload.current is Current.gpu:
-        return _from_gpus(unit, share * gpu_hours_today(x), p, s, b, x, ctx)
-    hours = reference_server_hours(x, ctx) * share
-    if unit.hardware == "cpu":
-        serial, divisible = jobs.cpu_parts(hours, p, b, stage.splits)
-        return serial, divisible * REFERENCE_VCPU / unit.vcpu / x["cpu_efficiency_factor"]
-    speed = s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
-    host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
-    return jobs.gpu_parts(hours, p, b, np.maximum(speed, 1e-6), host, stage.splits)
-
-
-def gpu_hours_today(x: Values) -> Array:
-    """GPU-hours of a run on today's GPUs, which are taken for the reference GPU."""
-    per_run = x["useful_hours_per_month"] / np.maximum(x["runs_per_month"], 1e-6)
-    return np.asarray(per_run * x["current_units"])
-
-
-def _from_gpus(
-    unit: Unit, gpu_hours: Array, p: Array, s: Array, b: Array, x: Values, ctx: Context
-) -> tuple[Array, Array]:
-    """Hours of a run known in GPU-hours: work that is divided already divides again."""
-    none = np.zeros_like(gpu_hours)
-    if unit.hardware == "gpu":
-        speed = accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
-        return none, np.asarray(gpu_hours / speed)
-    servers_per_gpu = 1 / ((1 - b) * ((1 - p) + p / s) + b)
-    size = unit.vcpu / REFERENCE_VCPU * x["cpu_efficiency_factor"]
-    return none, np.asarray(gpu_hours * servers_per_gpu / size)
-
-
-def reference_server_hours(x: Values, ctx: Context) -> Array:
-    """Hours that one run takes on a single reference CPU server.
-
-    Worked back from today's hours and servers by Amdahl's law with I/O; their size follows from
-    what they cost, where that is given.
-    """
-    w = ctx.workload
-    per_run = x["useful_hours_per_month"] / np.maximum(x["runs_per_month"], 1e-6)
-    p, b = x["parallel_fraction"], x["io_share"]
-    size = 1.0
-    if w.current is Current.cpu and w.current_usd_per_month and w.current_units:
-        per_hour = w.current_usd_per_month / w.current_units / HOURS_PER_MONTH
-        size = float(np.clip(per_hour / (ctx.cpu_usd_per_vcpu_hour * REFERENCE_VCPU), 0.05, 4))
-    return jobs.one_server_hours(per_run, np.maximum(x["current_units"] * size, size), p, b)
-
-
-def accelerator_speed(unit: Unit, ctx: Context) -> float:
-    """Speed of an accelerator against the reference on this job's mix of limits."""
-    acc, ref = unit.accelerator, ctx.reference.accelerator
-    assert acc is not None
-    assert ref is not None
-    compute, bandwidth = ctx.inputs.shares["compute"], ctx.inputs.shares["memory_bandwidth"]
-    w = ctx.workload
-    if w.kind in (Kind.simulation, Kind.rendering, Kind.other):
-        if w.precision is Precision.fp64:
-            peak, base = acc.fp64_tflops or 0.2, ref.fp64_tflops or 34.0
-        elif w.precision is Precision.low:
-            peak, base = acc.bf16_tflops_dense or 1.0, ref.bf16_tflops_dense or 989.0
-        else:
-            peak, base = acc.fp32_tflops or 1.0, ref.fp32_tflops or 67.0
-    else:
-        peak, base = acc.bf16_tflops_dense or 1.0, ref.bf16_tflops_dense or 989.0
-    return jobs.relative_speed(
-        compute / max(compute + bandwidth, 1e-9),
-        peak / base,
-        acc.memory_bandwidth_gb_per_s / ref.memory_bandwidth_gb_per_s,
-    )
 
 
 def _units_for(serial: Array, divisible: Array, wanted: Array) -> Array:
@@ -342,14 +274,6 @@ def _service_pool(
     return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
 
 
-def paid_hours(w: Workload) -> float:
-    """Hours a month for which a service's machines are rented on demand: those told, else all."""
-    stated = w.stated_hours_per_month
-    if stated is None or w.kind is Kind.pipeline:
-        return HOURS_PER_MONTH
-    return float(np.clip(stated, 1.0, HOURS_PER_MONTH))
-
-
 def _whole_replicas(unit: Unit, need: Array, x: Values, ctx: Context) -> Array:
     """GPUs of the replicas that carry the load, with whole machines of them spare.
 
@@ -378,88 +302,6 @@ def _service_units(
     if any(s.holds_data for s in part) and not ctx.workload.working_set_shardable:
         _whole_set(unit, x, vetoes)
     return found.by_resource["cores"], found.carrying, found.machines
-
-
-def sizing_of(
-    unit: Unit,
-    part: tuple[Stage, ...],
-    x: Values,
-    ctx: Context,
-    room: Array | float = 1.0,
-    memo: Memo | None = None,
-) -> Sized:
-    """Units of one kind for the service stages that they carry, by resource; see `sized`."""
-    models = tuple(s for s in part if s.work != "core_ms")
-    if models == part:
-        return model_sizing(unit, part, part, x, ctx, room)
-    beside = _kept_busy(unit, models, part, x, ctx)
-    demand = _demand(x, ctx, {} if memo is None else memo)
-    if unit.hardware == "cpu":
-        return sized(on_servers(unit, demand, beside, x), part, ctx, room)
-    stage = next(s for s in part if s.work == "core_ms")
-    servers = demand["cores"] / REFERENCE_VCPU / x["cpu_efficiency_factor"]
-    p, s, b = (x[stage.key(k)] for k in ("parallel_fraction", "gpu_speedup", "io_share"))
-    speed = np.maximum(s * accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"], 1e-6)
-    host = max(unit.vcpu, 1.0) / REFERENCE_VCPU
-    load = beside + servers * jobs.host_bound_load(p, b, speed, host)
-    together = _together(unit, part)
-    return sized(on_gpus(unit, part, demand, load, x, ctx), part, ctx, room, together)
-
-
-def model_sizing(
-    unit: Unit,
-    models: tuple[Stage, ...],
-    path: tuple[Stage, ...],
-    x: Values,
-    ctx: Context,
-    room: Array | float = 1.0,
-) -> Sized:
-    """Units for the models of a service alone.
-
-    path : the stages on machines of this kind, between which no answer travels
-    """
-    busy = _kept_busy(unit, models, path, x, ctx)
-    return sized({"cores": busy}, models, ctx, room, _together(unit, models))
-
-
-def _kept_busy(
-    unit: Unit, models: tuple[Stage, ...], path: tuple[Stage, ...], x: Values, ctx: Context
-) -> Array:
-    """Units that the models keep as busy as is planned at the peak (a real number)."""
-    peak = x["rate_per_s"] * ctx.workload.services * x["peak_factor"]
-    busy = np.zeros_like(peak)
-    for stage in models:
-        busy = busy + peak / _requests_per_s(unit, path, stage, x, ctx)
-    return np.asarray(busy)
-
-
-def _together(unit: Unit, part: tuple[Stage, ...]) -> int:
-    """Units that are lost together; the replicas of a language model are laid out one by one."""
-    return 1 if any(s.work == "llm_inference" for s in part) else unit.per_machine
-
-
-def demand(x: Values, ctx: Context) -> tuple[Need, ...]:
-    """What a service, or a run over stored data, asks of machines, with the formulae."""
-    if "rate_per_s" in x:
-        return needs(x, ctx)
-    return needs(x, ctx, reference_server_hours(x, ctx) * (1 - x["io_share"]))
-
-
-def _demand(x: Values, ctx: Context, memo: Memo) -> dict[Resource, Array]:
-    """What the service asks for at the peak, worked out once for the inputs."""
-    found: dict[Resource, Array] | None = memo.get(("demand",))
-    if found is None:
-        found = memo["demand",] = held_resources(ctx.workload, demand(x, ctx))
-    return found
-
-
-def _requests_per_s(
-    unit: Unit, part: tuple[Stage, ...], stage: Stage, x: Values, ctx: Context
-) -> Array:
-    """Requests one unit answers in a second inside the target, no fuller than is planned."""
-    if stage.work == "llm_inference":
-        return llm.requests_per_s(unit, x, ctx.workload, ctx.inputs, ctx.settings.serving)
-    return requests_per_s(unit, part, x, ctx)
 
 
 def _whole_set(unit: Unit, x: Values, vetoes: list[tuple[Mask, Veto]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
 Values = dict[str, Array]
+# What the same inputs gave already: pools, which many candidates share, and a service's demand.
+Memo = dict[tuple[object, ...], Any]
 
 
 @dataclass(slots=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from engine.decide import language_models as llm
 from engine.decide.candidates import Spec
 from engine.decide.evaluation import Context, Values
-from engine.decide.model_rates import SMALL_MODELS, gpu_floor_ms, model_ms, rest_ms
+from engine.decide.model_rates import SMALL_MODELS, Model, gpu_floor_ms
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
 
 __all__ = ["gpu_floor_ms", "latency_ms"]
 
 
-def latency_ms(spec: Spec, x: Values, ctx: Context) -> Array:
-    """95th percentile of one answer on the candidate's path [ms]; 0 for batch jobs."""
+def latency_ms(spec: Spec, x: Values, ctx: Context, model: Callable[[], Model]) -> Array:
+    """95th percentile of one answer on the candidate's path [ms]; 0 for batch jobs.
+
+    model : gives the job's small model, where it has one
+    """
     total = np.zeros(len(x["parallel_fraction"]))
     services = [
         (s, h) for s, h in zip(ctx.stages, spec.stage_hardware, strict=True) if s.mode == "service"
@@ -25,7 +30,7 @@ def latency_ms(spec: Spec, x: Values, ctx: Context) -> Array:
         assert unit is not None
         if stage.work in SMALL_MODELS:
             beside = tuple(s for s, h in services if h == hardware)
-            return rest_ms(unit, beside, x, ctx) + model_ms(unit, x, ctx)
+            return model().rest_ms(unit, beside) + model().model_ms(unit)
         if hardware == "gpu":
             total = total + gpu_floor_ms()
         if stage.work == "core_ms":

@@ -7,7 +7,7 @@ answer's path leaves: features, hops. Works on points and draws alike. Knows no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from engine.decide.candidates import Unit
 from engine.decide.evaluation import Context, Values
 from engine.decide.numbers import Array
-from engine.decide.priors import likely
+from engine.decide.priors import likely, parameters
 from engine.decide.serving_rates import IDLE, quantile
 from engine.estimate.jobs import Stage
 from engine.estimate.named import named
@@ -25,7 +25,6 @@ from engine.estimate.small_inference import (
     PARAMETERS,
     Predicted,
     core_rate,
-    cpu_floor_s,
     gpu_rate,
     has_matrix_units,
     models,
@@ -33,7 +32,7 @@ from engine.estimate.small_inference import (
     scaled_range,
     without_matrix_units,
 )
-from engine.estimate.small_inference_tables import cpu_capacities, gpu_capacities
+from engine.estimate.small_inference_tables import cpu_capacities, cpu_floor, gpu_capacities
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
 from engine.workload.workload import Workload
@@ -114,24 +113,7 @@ def _usual_model(w: Workload) -> str:
     return USUAL_MODEL[w.model_class] if alone else "trees-batch"
 
 
-def _sizes(ask: Ask, x: Values, ctx: Context) -> Array:
-    """Size of the model for every row of the inputs."""
-    size = np.full_like(x["parallel_fraction"], ask.size)
-    for name in ask.varies:
-        if name in x:
-            size = size * x[name] / ctx.inputs.ranges[name].likely
-    return size
-
-
 # --- rates
-
-
-def found_rate(unit: Unit, ask: Ask, one_by_one: bool = True) -> Found | None:
-    """Offline rate of the measured model on a unit; None where none was published.
-
-    one_by_one : requests come singly; else a run of items
-    """
-    return _found(unit, ask.model, one_by_one)
 
 
 @lru_cache(maxsize=4096)
@@ -156,62 +138,150 @@ def _cores(unit: Unit) -> float:
     return max(unit.vcpu / 2.0, 1.0)
 
 
-def offline_per_s(unit: Unit, found: Found, ask: Ask, x: Values, ctx: Context) -> Array:
-    """Items a second of the GPU, or of one core of the server, for every row of the inputs.
+@dataclass(slots=True)
+class Model:
+    """The small model of a job on every kind of hardware, for the rows of some inputs.
 
-    The efficiency of the hardware says where in its range a rate stands.
+    What was worked out once for a unit is kept.
     """
-    sizes = _sizes(ask, x, ctx)
-    name = "gpu_efficiency_factor" if unit.hardware == "gpu" else "cpu_efficiency_factor"
-    z = quantile(x[name], name) / Z90
-    one = sizes if np.ptp(sizes) > 0.0 else sizes[:1]
-    low, mid, high = scaled_range(found.rate, one, found.fastest)
-    if np.ptp(z) == 0.0 and z[0] == 0.0:
-        return np.asarray(mid * np.ones_like(sizes))
-    span = np.where(z < 0.0, np.log(mid / low), np.log(high / mid))
-    top = np.maximum(max(found.rate.likely, found.fastest.likely), high)
-    return np.asarray(np.minimum(mid * np.exp(span * z), top))
+
+    x: Values
+    ctx: Context
+    ask: Ask
+    _rates: dict[tuple[int, bool], Array] = field(default_factory=dict)
+    _floors: dict[int, Array] = field(default_factory=dict)
+    _sizes: Array | None = None
+
+    @property
+    def sizes(self) -> Array:
+        """Work of an item against the measured model's; one value where all are the same."""
+        if self._sizes is None:
+            size = np.full(1, self.ask.size)
+            for name in self.ask.varies:
+                moved = self.x.get(name)
+                if moved is not None and np.ptp(moved) > 0.0:
+                    size = size * moved / self.ctx.inputs.ranges[name].likely
+                elif moved is not None:
+                    size = size * moved[0] / self.ctx.inputs.ranges[name].likely
+            self._sizes = size
+        return self._sizes
+
+    def found(self, unit: Unit, one_by_one: bool = True) -> Found | None:
+        """Offline rate of the measured model on a unit; None where none was published.
+
+        one_by_one : requests come singly; else a run of items
+        """
+        return _found(unit, self.ask.model, one_by_one)
+
+    def offline_per_s(self, unit: Unit, found: Found, one_by_one: bool = True) -> Array:
+        """Items a second of the GPU, or of one core of the server.
+
+        The efficiency of the hardware says where in its range a rate stands.
+        """
+        key = id(unit), one_by_one
+        rate = self._rates.get(key)
+        if rate is None:
+            rate = self._rates[key] = self._offline_per_s(unit, found)
+        return rate
+
+    def _offline_per_s(self, unit: Unit, found: Found) -> Array:
+        name = "gpu_efficiency_factor" if unit.hardware == "gpu" else "cpu_efficiency_factor"
+        factor = self.x[name]
+        low, mid, high = scaled_range(found.rate, self.sizes, found.fastest)
+        if np.ptp(factor) == 0.0 and factor[0] == parameters()[name].likely:
+            return np.asarray(mid * np.ones_like(factor))
+        z = quantile(factor, name) / Z90
+        span = np.where(z < 0.0, np.log(mid / low), np.log(high / mid))
+        top = np.maximum(max(found.rate.likely, found.fastest.likely), high)
+        return np.asarray(np.minimum(mid * np.exp(span * z), top))
+
+    def items_per_s(self, unit: Unit) -> Array:
+        """Items a second of a unit in a run: no target, and no load to stay below."""
+        found = self.found(unit, one_by_one=False)
+        if found is None:
+            return np.ones_like(self.x["parallel_fraction"])  # ruled out, see `unpublished`
+        return self.offline_per_s(unit, found, one_by_one=False) * max(found.cores, 1.0)
+
+    def requests_per_s(self, unit: Unit, path: tuple[Stage, ...]) -> Array:
+        """Requests a unit answers in a second inside the target, no fuller than is planned.
+
+        A unit that misses the target whatever its load is sized as if it stood idle for most of
+        the time, one answer after the other.
+
+        path : the stages on machines of this kind, between which no answer travels
+        """
+        found = self.found(unit)
+        if found is None:
+            return np.ones_like(self.x["parallel_fraction"])  # ruled out, see `unpublished`
+        terms = self.ctx.settings.jobs
+        rate = self.offline_per_s(unit, found)
+        floor = lone_s(found, rate, terms)
+        most = capacity_per_s(found, rate, self.left_s(unit, path), terms, floor)
+        return np.asarray(np.where(most > 0.0, most * parameter("target_load"), IDLE / floor))
+
+    def model_ms(self, unit: Unit) -> Array:
+        """The shortest answer of the model, 95 of 100 [ms]; as measured on servers, if it was."""
+        none = np.zeros_like(self.x["parallel_fraction"])
+        measured = self.ctx.workload.cpu_latency_ms
+        if measured and unit.hardware == "cpu":
+            return none + measured
+        found = self.found(unit)
+        if found is None:
+            return none
+        floor = self._floors.get(id(unit))
+        if floor is None:
+            rate = self.offline_per_s(unit, found)
+            floor = lone_s(found, rate, self.ctx.settings.jobs) * 1000.0
+            self._floors[id(unit)] = floor
+        return floor
+
+    def left_s(self, unit: Unit, path: tuple[Stage, ...]) -> Array:
+        """What the rest of the path leaves of the target to the model [s]; all of the usual
+        target where none was told.
+        """
+        none = np.zeros_like(self.x["parallel_fraction"])
+        told = self.ctx.workload.latency_ms
+        if told is None:
+            return none + parameter("default_latency_ms") / 1000.0
+        target = self.x.get("latency_ms", none + told)
+        return np.asarray((target - self.rest_ms(unit, path)) / 1000.0)
+
+    def rest_ms(self, unit: Unit, path: tuple[Stage, ...]) -> Array:
+        """The path beside the model, 95 of 100 [ms]: features, and hops to others and back."""
+        total = np.zeros_like(self.x["parallel_fraction"])
+        for stage in self.ctx.stages:
+            if stage.mode != "service" or stage.work in SMALL_MODELS:
+                continue
+            total = total + self.x["cpu_ms_per_item"] * likely("tail_factor")
+            beside = stage in path
+            if not beside:
+                total = total + 2 * likely("remote_hop_ms")
+            if beside == (unit.hardware == "gpu"):
+                total = total + gpu_floor_ms()
+        return total
 
 
-def items_per_s(unit: Unit, stage: Stage, x: Values, ctx: Context) -> Array:
-    """Items a second of a unit that works through a run: no target, and no load to stay below."""
-    ask = asked(ctx.workload, ctx.settings.jobs)
-    found = found_rate(unit, ask, one_by_one=False)
-    if found is None:
-        return np.ones_like(x["parallel_fraction"])  # ruled out, see `unpublished`
-    return np.asarray(offline_per_s(unit, found, ask, x, ctx) * max(found.cores, 1.0))
+def model_of(x: Values, ctx: Context) -> Model:
+    """The job's small model under some inputs."""
+    return Model(x, ctx, asked(ctx.workload, ctx.settings.jobs))
 
 
-# --- inside the target
+# --- one unit
 
 
-def requests_per_s(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:
-    """Requests a unit answers in a second inside the target, no fuller than is planned.
-
-    A unit that misses the target whatever its load is sized as if it stood idle for most of the
-    time, one answer after the other.
-    """
-    ask = asked(ctx.workload, ctx.settings.jobs)
-    found = found_rate(unit, ask)
-    if found is None:
-        return np.ones_like(x["parallel_fraction"])  # ruled out, see `unpublished`
-    rate = offline_per_s(unit, found, ask, x, ctx)
-    most = capacity_per_s(found, rate, left_s(unit, part, x, ctx), ctx.settings.jobs)
-    least = IDLE / lone_s(found, rate, ctx.settings.jobs)
-    return np.asarray(np.where(most > 0.0, most * parameter("target_load"), least))
-
-
-def capacity_per_s(found: Found, rate: Array, target_s: Array, terms: JobsTerms) -> Array:
+def capacity_per_s(
+    found: Found, rate: Array, target_s: Array, terms: JobsTerms, floor_s: Array
+) -> Array:
     """Largest rate of a unit inside a target of its own; 0 where its shortest answer is later.
 
-    rate : offline, of the GPU or of one core
+    rate : offline, of the GPU or of one core; floor_s : see `lone_s`
     """
     wanted = np.maximum(target_s, 1e-12)
     if found.cores:
         most = cpu_capacities(rate, found.cores, wanted, PERCENTILE, arrival_cv2=terms.burst)
     else:
         most = gpu_capacities(rate, wanted, PERCENTILE, terms.hold_ms / 1000.0)
-    return np.asarray(np.where(lone_s(found, rate, terms) <= wanted, most, 0.0))
+    return np.asarray(np.where(floor_s <= wanted, most, 0.0))
 
 
 def lone_s(found: Found, rate: Array, terms: JobsTerms) -> Array:
@@ -222,52 +292,10 @@ def lone_s(found: Found, rate: Array, terms: JobsTerms) -> Array:
     """
     each = 1.0 / check("rate", rate, above=0.0)
     if found.cores:
-        return np.asarray(cpu_floor_s(1.0, found.cores, PERCENTILE)[0] * each)
+        return np.asarray(cpu_floor(found.cores, PERCENTILE) * each)
     fixed = parameter("gpu_fixed_ms") / 1000.0
     alone = parameter("lone_item_times") / parameter("gpu_inside_share")
     return np.asarray((fixed + alone * each) * likely("tail_factor") + terms.hold_ms / 1000.0)
-
-
-def model_ms(unit: Unit, x: Values, ctx: Context) -> Array:
-    """The shortest answer of the model on a unit, 95 of 100 [ms]; as measured where it was told."""
-    measured = ctx.workload.cpu_latency_ms
-    if measured and unit.hardware == "cpu":
-        return np.full_like(x["parallel_fraction"], measured)
-    ask = asked(ctx.workload, ctx.settings.jobs)
-    found = found_rate(unit, ask)
-    if found is None:
-        return np.zeros_like(x["parallel_fraction"])
-    return lone_s(found, offline_per_s(unit, found, ask, x, ctx), ctx.settings.jobs) * 1000.0
-
-
-def left_s(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:
-    """What the rest of the path leaves of the target to the model [s]; all of the usual target
-    where none was told.
-    """
-    told = ctx.workload.latency_ms
-    if told is None:
-        usual = parameter("default_latency_ms") / 1000.0
-        return np.full_like(x["parallel_fraction"], usual)
-    target = x["latency_ms"] if "latency_ms" in x else np.full_like(x["parallel_fraction"], told)
-    return np.asarray((target - rest_ms(unit, part, x, ctx)) / 1000.0)
-
-
-def rest_ms(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:
-    """The path beside the model, 95 of 100 [ms]: features, and hops to other machines and back.
-
-    part : the stages on the unit's machines
-    """
-    total = np.zeros_like(x["parallel_fraction"])
-    for stage in ctx.stages:
-        if stage.mode != "service" or stage.work in SMALL_MODELS:
-            continue
-        total = total + x["cpu_ms_per_item"] * likely("tail_factor")
-        beside = stage in part
-        if not beside:
-            total = total + 2 * likely("remote_hop_ms")
-        if beside == (unit.hardware == "gpu"):
-            total = total + gpu_floor_ms()
-    return np.asarray(total)
 
 
 @cache
@@ -281,10 +309,8 @@ def unpublished(unit: Unit, part: tuple[Stage, ...], ctx: Context) -> str:
     work = next((s for s in part if s.work in SMALL_MODELS), None)
     if work is None:
         return ""
-    ask = asked(ctx.workload, ctx.settings.jobs)
-    if found_rate(unit, ask, one_by_one=work.mode == "service") is not None:
+    model = asked(ctx.workload, ctx.settings.jobs).model
+    if _found(unit, model, work.mode == "service") is not None:
         return ""
     where = "GPU" if unit.hardware == "gpu" else "CPU server"
-    return (
-        f"no rate of {models()[ask.model].title} on a {where} was published that could be checked"
-    )
+    return f"no rate of {models()[model].title} on a {where} was published that could be checked"

@@ -17,11 +17,12 @@ from engine.decide.candidates import (
     Unit,
     placements,
 )
-from engine.decide.evaluate import Memo, evaluate, sizing_of
-from engine.decide.evaluation import Context, Evaluation, Pool
+from engine.decide.evaluate import evaluate
+from engine.decide.evaluation import Context, Evaluation, Memo, Pool
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
 from engine.decide.service_sizing import growth
+from engine.decide.service_units import sizing_of
 from engine.workload.answers import FailureMode, Kind
 from engine.workload.workload import HOURS_PER_MONTH
 

@@ -54,7 +54,7 @@ def cpu_capacities(
 ) -> Array:  # fmt: skip
     """Largest rates of a server inside the targets; 0 below its floor."""
     each = check("per_core_per_s", per_core_per_s, above=0.0)
-    floor, _ = cpu_floor_s(1.0, cores, percentile)
+    floor = cpu_floor(cores, percentile)
     ratio = np.asarray(target_s) * each / floor
     table = _cpu_table(cores, percentile, arrival_cv2)
     column, across = _place(_stretched(ratio), _stretched(TARGETS))
@@ -87,9 +87,15 @@ def _gpu_table(percentile: float, hold_s: float) -> Array:
 
 
 @lru_cache(maxsize=64)
+def cpu_floor(cores: float, percentile: float) -> float:
+    """Shortest answer of a server whose cores do one item a second each [s]."""
+    return cpu_floor_s(1.0, cores, percentile)[0]
+
+
+@lru_cache(maxsize=64)
 def _cpu_table(cores: float, percentile: float, arrival_cv2: float) -> Array:
     """Cores' worth of items that a server answers by targets over its shortest answer."""
-    floor, _ = cpu_floor_s(1.0, cores, percentile)
+    floor = cpu_floor(cores, percentile)
     found, _ = cpu_capacity(1.0, cores, floor * TARGETS, percentile, arrival_cv2=arrival_cv2)
     told = np.array(found)
     told[0] = 0.0

@@ -17,10 +17,10 @@ from engine.assessment import PriceRef
 from engine.catalogue import Catalogue, CpuServer
 from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluate import accelerator_speed, gpu_hours_today, reference_server_hours
 from engine.decide.evaluation import Context
 from engine.decide.findings import count, duration, money
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
+from engine.decide.job_hours import accelerator_speed, gpu_hours_today, reference_server_hours
 from engine.decide.priors import parameter
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (

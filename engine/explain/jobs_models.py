@@ -18,7 +18,7 @@ from engine.assessment import PriceRef
 from engine.catalogue import Catalogue
 from engine.decide.candidates import Spec, Unit
 from engine.decide.context import setting
-from engine.decide.evaluate import evaluate, model_sizing, paid_hours
+from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import Range
 from engine.decide.model_rates import (
@@ -26,13 +26,11 @@ from engine.decide.model_rates import (
     SMALL_MODELS,
     asked,
     capacity_per_s,
-    found_rate,
-    left_s,
-    model_ms,
-    offline_per_s,
-    rest_ms,
+    lone_s,
+    model_of,
 )
 from engine.decide.priors import parameter as decided
+from engine.decide.service_units import model_sizing, paid_hours
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import Stage
@@ -248,22 +246,22 @@ def _option(unit: Unit, peak: float, ctx: Context) -> ModelOption | Refused | No
     w, terms = ctx.workload, ctx.settings.jobs
     stage = next(s for s in ctx.stages if s.work in SMALL_MODELS)
     service = stage.mode == "service"
-    ask = asked(w, terms)
-    found = found_rate(unit, ask, one_by_one=service)
+    x = _three(ctx)
+    model = model_of(x, ctx)
+    found = model.found(unit, one_by_one=service)
     if price is None or price.basis != "hour" or found is None:
         return None
-    x = _three(ctx)
-    rate = offline_per_s(unit, found, ask, x, ctx)
+    rate = model.offline_per_s(unit, found, one_by_one=service)
     # Servers carry the rest of the path, too; GPUs stand beside them.
     path = (
         (stage,) if unit.hardware == "gpu" else tuple(s for s in ctx.stages if s.mode == stage.mode)
     )
-    rest = float(rest_ms(unit, path, x, ctx)[1])
-    floor = float(model_ms(unit, x, ctx)[1]) + rest
+    rest = float(model.rest_ms(unit, path)[1])
+    floor = float(model.model_ms(unit)[1]) + rest
     worker = 1
     if service:
-        left = left_s(unit, path, x, ctx)
-        capacity = capacity_per_s(found, rate, left, terms)
+        left = model.left_s(unit, path)
+        capacity = capacity_per_s(found, rate, left, terms, lone_s(found, rate, terms))
         told = w.latency_ms
         if capacity[1] <= 0.0 or (told is not None and floor > told):
             return Refused(unit.name, unit.hardware, floor)
@@ -280,7 +278,7 @@ def _option(unit: Unit, peak: float, ctx: Context) -> ModelOption | Refused | No
         float(hours[i]) * p * unit.per_machine
         for i, p in ((2, price.low), (1, price.likely), (0, price.high))
     ]
-    shown = scaled(found.rate, ask.size, found.fastest)
+    shown = scaled(found.rate, model.ask.size, found.fastest)
     source = price.ref.source if price.ref is not None else "catalogue"
     per_hour = price.likely * unit.per_machine
     return ModelOption(

@@ -17,7 +17,6 @@ from engine.assessment import Assessment, PriceRef
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import setting
-from engine.decide.evaluate import demand
 from engine.decide.evaluation import Context, Values
 from engine.decide.guarantees import Guarantee, copies_asked
 from engine.decide.inputs import Range
@@ -31,6 +30,7 @@ from engine.decide.service_sizing import (
     service_ranges,
     with_copies,
 )
+from engine.decide.service_units import demand
 from engine.errors import InputError
 from engine.estimate import services
 from engine.estimate.estimate import Estimate

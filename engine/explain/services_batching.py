@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.assessment import Assessment
 from engine.decide.context import setting
-from engine.decide.model_rates import asked, found_rate, offline_per_s
+from engine.decide.model_rates import model_of
 from engine.decide.priors import likely
 from engine.estimate.queueing import bulk_service
 from engine.estimate.services import under_way
@@ -63,12 +63,12 @@ def batching(s: Sizing, answer: Assessment) -> Batching | None:
     if unit is None or unit.accelerator is None:
         return None
     x = place.context.inputs.point()
-    ask = asked(w, place.context.settings.jobs)
-    rates = found_rate(unit, ask)
+    model = model_of(x, place.context)
+    rates = model.found(unit)
     if rates is None:
         return None
     inside = parameter("gpu_inside_share")
-    per_item_s = 1.0 / float(offline_per_s(unit, rates, ask, x, place.context)[0]) / inside
+    per_item_s = 1.0 / float(model.offline_per_s(unit, rates)[0]) / inside
     tail = likely("tail_factor")
     fixed_s = parameter("gpu_fixed_ms") / 1000
     outside_ms = s.point["cpu_ms_per_item"] * tail + 2 * likely("remote_hop_ms")

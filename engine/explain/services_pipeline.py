@@ -16,10 +16,10 @@ from engine.assessment import Assessment, PriceRef
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluate import accelerator_speed, reference_server_hours
 from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import standard_normal
-from engine.decide.model_rates import requests_per_s
+from engine.decide.job_hours import accelerator_speed, reference_server_hours
+from engine.decide.model_rates import model_of
 from engine.decide.service_sizing import service_parameters
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
@@ -275,7 +275,8 @@ def _standing(cpu: Unit, gpu: Unit, ctx: Context, x: Values) -> tuple[float, flo
     """Servers and GPUs that the serving stage's peak keeps busy at the planned load."""
     peak = float((x["rate_per_s"] * x["peak_factor"])[0])
     part = tuple(s for s in ctx.stages if s.mode == "service")
-    on_cpu, on_gpu = (float(requests_per_s(unit, part, x, ctx)[0]) for unit in (cpu, gpu))
+    model = model_of(x, ctx)
+    on_cpu, on_gpu = (float(model.requests_per_s(unit, part)[0]) for unit in (cpu, gpu))
     return max(peak / on_cpu, 1e-6), max(peak / on_gpu, 1e-6)
 
 
