@@ -22,8 +22,13 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     # 9,600/12,400 = 0.774; 9,600/5 = 1,920
     ("break_even_runs", "Dedicated beats on demand from", 5, 0.774),
     ("break_even_runs", "Cost of a run at which five is right", None, 1_920),
+    # 5 x 12,400 = 62,000
+    ("break_even_runs", "Dedicated rent at which five is right", None, 62_000),
     # (285,000/12 + 7,125)/12,400 = 30,875/12,400 = 2.490
     ("break_even_runs", "Purchase paid back in a year from", 20, 2.490),
+    # 23,750/12,400 = 1.915; 285,000/248,000 = 1.149
+    ("break_even_runs", "The same without overhead", None, 1.915),
+    ("break_even_runs", "The same payback without overhead", None, 1.149),
     # 285,000/(248,000 - 7,125) = 1.183 (1.15 without overhead); 285,000/2,475 = 115.15
     ("break_even_runs", "Payback at 20 runs a month, against on demand", 12, 1.183),
     ("break_even_runs", "Payback against dedicated rent", 12, 115.15),
@@ -36,6 +41,20 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     ("dedicated_prices", "Option B, three months: 24,000 a month", None, 4.110),
     ("dedicated_prices", "FAQ, low: 7,000 a month", None, 1.199),
     ("dedicated_prices", "FAQ, high: 10,000 a month", None, 1.712),
+    # 113.93/8 = 14.24, /3.50 = 4.07; 6.69/2.10 = 3.19; 3.63/1.80 = 2.02; 5.98/1.80 = 3.32
+    ("rents", "AWS on demand", 3.50, 14.241),
+    ("rents", "AWS, public over written", None, 4.069),
+    ("rents", "Lambda", 2.10, 6.69),
+    ("rents", "Lambda, public over written", None, 3.186),
+    ("rents", "Marketplace, low end", 1.80, 3.63),
+    ("rents", "Marketplace, low, over written", None, 2.017),
+    ("rents", "Marketplace, high end", 1.80, 5.98),
+    ("rents", "Marketplace, high, over written", None, 3.322),
+    # 4.25 x 8 x 730 x 12 = 297,840, more than 285,000
+    ("dgx_b200", "Public price, low end", 285_000, 430_000),
+    ("dgx_b200", "Public price, likely", 285_000, 515_000),
+    ("dgx_b200", "Public price, high end", 285_000, 600_000),
+    ("dgx_b200", "A year of eight B200 bare metal", None, 297_840),
     # 38.40/64 = 0.60; 38.40/8 = 4.80; 8 x 113.93 = 911.44
     ("option_a", "A, if 38.40 is for the fleet", None, 0.60),
     ("option_a", "A, if 38.40 is for an instance", None, 4.80),
@@ -47,6 +66,18 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     # 4.5 x 24,000 = 108,000; 4.5 x 730 x 8 = 26,280; 14,200/30,417 thousand = 0.467
     ("option_a", "B, cost", 108_000, 108_000),
     ("option_a", "B, GPU-hours", None, 26_280),
+    # A GPU-hour at 40% of 2,250 TFLOPS: 0.4 x 2.25e15 x 3,600 = 3.24e18 FLOP; 6 x 70e9 = 4.2e11
+    # FLOP a token: 7.714e6 tokens. x 26,280 = 0.2027T; x 533,333 = 4.114T; x 66,667 = 0.5143T
+    ("option_a", "B, tokens at 40% of peak", None, 0.2027),
+    ("option_a", "A, tokens, fleet reading", None, 4.114),
+    ("option_a", "A, tokens, instance reading", None, 0.5143),
+    # 20 x 70e9 = 1.4T tokens: 5.88e23/3.24e18 = 181,481 GPU-h; /64/24 = 118.2 days;
+    # /8/8,760 = 2.590 years
+    ("option_a", "From scratch, GPU-hours", None, 181_481),
+    ("option_a", "From scratch on 64 GPUs", None, 118.15),
+    ("option_a", "From scratch on 8 GPUs", None, 2.590),
+    # 15,800 + 14.3 x 730 x 0.12 x 1.3 = 15,800 + 1,628.5
+    ("option_a", "Serving with C: depreciation and power", 14_200, 17_428.5),
     ("option_a", "Serving", None, 0.467),
     # 0.55 x 285,000 = 156,750; 128,250/12 = 10,687.50; /18 = 7,125
     ("resale", "Resale after 12 months", 156_750, 156_750),
@@ -60,6 +91,9 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     # 285,000 x 0.30/12 = 7,125; 14.3 x 730 x 0.12 x 1.3 = 1,628.5
     ("running_cost", "30% of the price a year", None, 7_125),
     ("running_cost", "Power and cooling alone", 2_400, 1_628.5),
+    # 216,192/6.2M = 3.49%; 500,000/6.2M = 8.06%
+    ("running_cost", "Article 003's parts, over its cluster's price", 0.30, 0.03487),
+    ("running_cost", "Article 003's total, over its cluster's price", 0.30, 0.08065),
     # 4,800/0.15 = 32,000; /(64 x 730) = 0.685
     ("idle", "Bill that it implies", None, 32_000),
     ("idle", "Price that it implies", None, 0.685),
@@ -73,6 +107,10 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     ("corruption", "GPU-hours lost", None, 4_608),
     ("corruption", "Price that it implies", None, 3.906),
     ("corruption", "At 3.50 a GPU-hour", 18_000, 16_128),
+    # 200,000/18,000 = 11.1; 64 x 18 x 730 h x 3.90625 x 2% = 65,700; 200,000 - 65,700 = 134,300
+    ("corruption", "Events that 200,000 are", None, 11.11),
+    ("corruption", "Checks at 2% in 18 months", None, 65_700),
+    ("corruption", "Saved, net of the checks", 200_000, 134_300),
     # 16 x 8,760 = 140,160 node-hours: 7.9M/140,160 = 56.36; 3.5M/140,160 = 24.97; 280/8 = 35
     ("hourly_slip", "On demand", 450, 56.36),
     ("hourly_slip", "Three years", 200, 24.97),
@@ -82,10 +120,15 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     ("hourly_slip", "16 nodes for a year at 200", 3_500_000, 28_032_000),
     ("hourly_slip", "Factor on demand", None, 7.984),
     ("hourly_slip", "Factor three years", None, 8.009),
-    # 1 - 280/450 = 38%; 1 - 200/450 = 56%; 1 - 55.04/98.32 = 44%
+    # 1 - 280/450 = 38%; 1 - 200/450 = 56%; 1 - 50/450 = 89%
     ("hourly_slip", "Discount for a year", None, 0.3778),
     ("hourly_slip", "Discount for three years", None, 0.5556),
-    ("hourly_slip", "Fall of the public price in June 2025", 0.40, 0.440),
+    ("hourly_slip", "Discount on spot", None, 0.8889),
+    # 55.04/98.32 - 1 = -44%; 2.35/1.70 - 1 = +38%; 3.99/3.29 - 1 = +21%
+    ("price_trend", "AWS p5, June 2025", -0.40, -0.4402),
+    ("price_trend", "H100 contract index, October 2025 to March 2026", None, 0.3824),
+    ("price_trend", "RunPod H100, August to November 2026", None, 0.2128),
+    ("price_trend", "Nebius, October 2026", None, 0.19),
     # 8 x 55.04 = 440.32 a node
     ("lost_hours", "1 node", 3_600, 440.32),
     ("lost_hours", "4 nodes", None, 1_761.28),
@@ -98,6 +141,8 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     ("cluster_16", "Switches, rails only", 2, 2),
     ("cluster_16", "Switches, full bisection", None, 6),
     ("cluster_16", "Switches, full bisection, price", None, 270_000),
+    # 16 x 10,560 = 168,960
+    ("cluster_16", "Cables and optics", None, 168_960),
     # 10 x 8,760 x 0.12 = 10,512; x 16 = 168,192; + 4 x 12,000 = 216,192
     ("cluster_16", "Power of a node", 10_500, 10_512),
     ("cluster_16", "Power of all nodes", None, 168_192),
@@ -144,7 +189,13 @@ FIGURES: list[tuple[str, str, float | None, float | None]] = [
     ("purchase_prices", "A GPU, low", None, 15_625),
     ("purchase_prices", "A GPU, high", None, 23_437.5),
     ("purchase_prices", "The same GPUs in article 003's nodes", 12_000_000, 20_480_000),
+    # 512 x 49,248 = 25.215M
+    ("purchase_prices", "The same GPUs, public all-in price", 12_000_000, 25_214_976),
     ("purchase_prices", "A CPU node", None, 2_000),
+    # 2.38/6.88 = 34.6%; 2.38/3.99 = 59.6%; 2.38 > 2.11: never
+    ("own_or_rent", "Against AWS on demand", 0.5, 0.3459),
+    ("own_or_rent", "Against Lambda", 0.6, 0.5965),
+    ("own_or_rent", "Against the cheapest market", 0.6, None),
 ]
 
 

@@ -12,10 +12,18 @@ from collections.abc import Callable
 from engine.cost.worked_cases.case import CaseRow, WorkedCase
 from engine.cost.worked_cases.losses import checkpoints, corruption, idle, lost_hours
 from engine.cost.worked_cases.moving import logistics
-from engine.cost.worked_cases.offers import dedicated_prices, hourly_slip, option_a
+from engine.cost.worked_cases.offers import (
+    dedicated_prices,
+    hourly_slip,
+    option_a,
+    price_trend,
+    rents,
+)
 from engine.cost.worked_cases.owning import (
     client_20,
     cluster_16,
+    dgx_b200,
+    own_or_rent,
     purchase_prices,
     resale,
     running_cost,
@@ -28,7 +36,9 @@ CASES: tuple[Callable[[], WorkedCase], ...] = (
     runs_47,
     break_even_runs,
     dedicated_prices,
+    rents,
     option_a,
+    dgx_b200,
     resale,
     running_cost,
     idle,
@@ -40,6 +50,8 @@ CASES: tuple[Callable[[], WorkedCase], ...] = (
     logistics,
     checkpoints,
     purchase_prices,
+    own_or_rent,
+    price_trend,
 )
 
 

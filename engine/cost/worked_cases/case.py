@@ -70,6 +70,18 @@ def h100_cluster(nodes: int, racks: float, pue: float = 1.0) -> Ownership:
     )
 
 
+def owned_power_usd_month() -> float:
+    """Power and cooling of a DGX B200 a month: kW × hours × price × PUE."""
+    own = Ownership(
+        value("case47_purchase_usd"),
+        kw_per_unit=value("dgx_b200_max_kw"),
+        idle_power_share=1.0,
+        usd_per_kwh=value("cluster_usd_per_kwh"),
+        pue=value("case_pue"),
+    )
+    return float(monthly_cost(own, "buy", 1, HOURS_PER_MONTH, 1).section_total("running"))
+
+
 def months_to_recover(upfront_usd: float, saved_usd_per_year: float) -> float | None:
     """Months in which a saving by the year pays a purchase back."""
     return months_to_pay_back(upfront_usd, saved_usd_per_year / 12).value

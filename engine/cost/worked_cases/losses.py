@@ -62,14 +62,17 @@ def corruption() -> WorkedCase:
     hours, gpus = value("corruption_days") * 24, value("idle_case_gpus")
     written = value("corruption_usd")
     rate = value("case47_rent_gpu_usd")
+    implied = written / (hours * gpus)
+    saved, months = value("corruption_saved_written_usd"), value("corruption_saved_months")
+    checks = gpus * months * HOURS_PER_MONTH * implied * value("checkpoint_000_share")
     return WorkedCase(
         "corruption",
         "$18,000 for three unnoticed days",
         "000",
-        ("C065", "C066", "C067", "C071"),
+        ("C065", "C066", "C067", "C070", "C071"),
         (
             CaseRow("GPU-hours lost", None, hours * gpus, "GPU-h"),
-            CaseRow("Price that it implies", None, written / (hours * gpus), "USD per GPU-hour"),
+            CaseRow("Price that it implies", None, implied, "USD per GPU-hour"),
             CaseRow(
                 "At 3.50 a GPU-hour",
                 written,
@@ -77,6 +80,9 @@ def corruption() -> WorkedCase:
                 "USD",
                 "Consistent: the price is six times the one that the idle budget implies.",
             ),
+            CaseRow("Events that 200,000 are", None, saved / written, "events"),
+            CaseRow("Checks at 2% in 18 months", None, checks, "USD", "64 GPUs at 3.91."),
+            CaseRow("Saved, net of the checks", saved, saved - checks, "USD"),
         ),
         "Loss = rate of silent errors × time until noticed × price of the fleet.",
     )

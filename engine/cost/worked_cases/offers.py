@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from engine.cost.cash_flow import HOURS_PER_MONTH, HOURS_PER_YEAR
-from engine.cost.parameters import value
+from engine.cost.parameters import cost_parameters, value
 from engine.cost.worked_cases.case import (
     GPUS_PER_NODE,
     CaseRow,
     WorkedCase,
+    owned_power_usd_month,
 )
 
 
@@ -33,6 +34,58 @@ def dedicated_prices() -> WorkedCase:
     )
 
 
+def rents() -> WorkedCase:
+    """Four rents of a B200, each below the public list."""
+    aws, gpus = value("case47_rent_gpu_usd"), GPUS_PER_NODE
+    lambda_, market = value("rent_lambda_written_usd"), value("rent_market_written_usd")
+    list_aws = value("public_p6_b200_usd_hour") / gpus
+    list_lambda = value("public_lambda_b200_usd")
+    public = cost_parameters()["public_market_b200_usd"]
+    per = "USD per GPU-hour"
+    return WorkedCase(
+        "rents",
+        "A B200 for 3.50, 2.10 or 1.80 an hour",
+        "000",
+        ("C036", "C037", "C038", "C102"),
+        (
+            CaseRow("AWS on demand", aws, list_aws, per, "3.50 fits AWS's spot price only."),
+            CaseRow("AWS, public over written", None, list_aws / aws, "ratio"),
+            CaseRow("Lambda", lambda_, list_lambda, per),
+            CaseRow("Lambda, public over written", None, list_lambda / lambda_, "ratio"),
+            CaseRow("Marketplace, low end", market, public.low, per, "Vast.ai, a few offers."),
+            CaseRow("Marketplace, low, over written", None, public.low / market, "ratio"),
+            CaseRow("Marketplace, high end", market, public.high, per, "RunPod Community."),
+            CaseRow("Marketplace, high, over written", None, public.high / market, "ratio"),
+        ),
+        "Prices of the articles are shown and never rank; dated public rows do.",
+    )
+
+
+def price_trend() -> WorkedCase:
+    """Rents fell until 2025 and rose through 2026."""
+
+    def change(before: str, after: str) -> float:
+        return value(after) / value(before) - 1
+
+    fall = change("public_p5_before_usd_hour", "public_p5_usd_hour")
+    index = change("index_h100_2025_usd_hour", "index_h100_2026_usd_hour")
+    runpod = change("runpod_h100_before_usd_hour", "runpod_h100_after_usd_hour")
+    written = -value("price_fall_written")
+    return WorkedCase(
+        "price_trend",
+        "Rents fall 40% from 2024 to 2026",
+        "003",
+        ("C312", "C039"),
+        (
+            CaseRow("AWS p5, June 2025", written, fall, "share", "Fits."),
+            CaseRow("H100 contract index, October 2025 to March 2026", None, index, "share"),
+            CaseRow("RunPod H100, August to November 2026", None, runpod, "share"),
+            CaseRow("Nebius, October 2026", None, value("nebius_rise_2026"), "share", "17 to 21%."),
+        ),
+        "No trend is assumed: prices have days, and old ones are greyed and warned about.",
+    )
+
+
 def option_a() -> WorkedCase:
     """Training a 70B from scratch: three readings of one price, 20 times apart."""
     total, per_hour = value("option_a_usd"), value("option_a_usd_hour")
@@ -41,6 +94,15 @@ def option_a() -> WorkedCase:
     fleet, instance = total / per_hour, total / (nodes * per_hour)
     months_b = value("case47_option_b_months")
     requests = value("option_a_requests_day") * HOURS_PER_MONTH / 24
+    serving, written_off = value("option_a_serving_usd"), value("option_c_depreciation_usd")
+    params, hours_b = value("option_a_model_params"), months_b * HOURS_PER_MONTH * GPUS_PER_NODE
+    flop_per_gpu_hour = value("case_mfu") * value("b200_bf16_flops") * 3600
+
+    def tokens(gpu_hours: float) -> float:
+        """Trillions of tokens that the GPU-hours train on: FLOP over 6 × parameters."""
+        return gpu_hours * flop_per_gpu_hour / (6 * params) / 1e12
+
+    whole = value("case_tokens_per_param") * params / 1e12 / tokens(1)  # GPU-hours from scratch
     return WorkedCase(
         "option_a",
         "A 70B from scratch for 320,000 or 108,000",
@@ -71,15 +133,33 @@ def option_a() -> WorkedCase:
             CaseRow(
                 "B, GPU-hours",
                 None,
-                months_b * HOURS_PER_MONTH * GPUS_PER_NODE,
+                hours_b,
                 "GPU-h",
                 "The same model takes 2.5 to 20 times the GPU-hours in A: not the same work.",
             ),
             CaseRow(
-                "Serving",
+                "B, tokens at 40% of peak",
                 None,
-                value("option_a_serving_usd") / requests * 1000,
-                "USD per 1,000 requests",
+                tokens(hours_b),
+                "trillion tokens",
+                "Three a parameter: continued training, not a model from scratch.",
+            ),
+            CaseRow("A, tokens, fleet reading", None, tokens(fleet * gpus), "trillion tokens"),
+            CaseRow(
+                "A, tokens, instance reading", None, tokens(instance * gpus), "trillion tokens"
+            ),
+            CaseRow("From scratch, GPU-hours", None, whole, "GPU-h", "Twenty tokens a parameter."),
+            CaseRow("From scratch on 64 GPUs", None, whole / gpus / 24, "days"),
+            CaseRow(
+                "From scratch on 8 GPUs", None, whole / GPUS_PER_NODE / HOURS_PER_YEAR, "years"
+            ),
+            CaseRow("Serving", None, serving / requests * 1000, "USD per 1,000 requests"),
+            CaseRow(
+                "Serving with C: depreciation and power",
+                serving,
+                written_off + owned_power_usd_month(),
+                "USD/month",
+                "Dearer, and its machine is already charged to the training.",
             ),
         ),
         "Hold the work constant: GPU-hours come from one training model, times each option's rate.",
@@ -109,11 +189,11 @@ def hourly_slip() -> WorkedCase:
             CaseRow("Discount for a year", None, 1 - one_year / on_demand, "share"),
             CaseRow("Discount for three years", None, 1 - reserved / on_demand, "share"),
             CaseRow(
-                "Fall of the public price in June 2025",
-                value("price_fall_written"),
-                1 - value("public_p5_usd_hour") / value("public_p5_before_usd_hour"),
+                "Discount on spot",
+                None,
+                1 - value("cloud_spot_written_usd") / on_demand,
                 "share",
-                "Fits 2025; prices rose again through 2026.",
+                "Article 000 says 20 to 40% for a reservation; rows with dates decide.",
             ),
         ),
         "The totals' rates are the article's position; the hourly rows never rank.",

@@ -15,6 +15,7 @@ from engine.cost.worked_cases.case import (
     WorkedCase,
     h100_cluster,
     months_to_recover,
+    owned_power_usd_month,
 )
 
 
@@ -69,36 +70,94 @@ def resale() -> WorkedCase:
 
 def running_cost() -> WorkedCase:
     """What an owned node costs to run: three figures in two articles."""
-    price = value("case47_purchase_usd")
-    own = Ownership(
-        price,
-        kw_per_unit=value("dgx_b200_max_kw"),
-        idle_power_share=1.0,
-        usd_per_kwh=value("cluster_usd_per_kwh"),
-        pue=value("case_pue"),
-    )
-    power = monthly_cost(own, "buy", 1, HOURS_PER_MONTH, 1).section_total("running")
+    price, overhead = value("case47_purchase_usd"), value("article_overhead_per_year")
+    nodes, cluster = int(value("cluster_nodes")), value("cluster_written_usd")
+    racks = nodes * value("cluster_node_kw") / value("cluster_rack_kw")
+    parts = monthly_cost(h100_cluster(nodes, racks), "buy", nodes, 730.0, 12)
     return WorkedCase(
         "running_cost",
         "30% a year, or 2,400 a month",
-        "000",
-        ("C050", "C090"),
+        "000 and 003",
+        ("C050", "C090", "C242"),
         (
-            CaseRow(
-                "30% of the price a year",
-                None,
-                price * value("article_overhead_per_year") / 12,
-                "USD/month",
-            ),
+            CaseRow("30% of the price a year", None, price * overhead / 12, "USD/month"),
             CaseRow(
                 "Power and cooling alone",
                 value("case47_option_c_running_usd"),
-                float(power),
+                owned_power_usd_month(),
                 "USD/month",
                 "14.3 kW × 730 h × 0.12 × PUE 1.3.",
             ),
+            CaseRow(
+                "Article 003's parts, over its cluster's price",
+                overhead,
+                float(parts.section_total("running")) / cluster,
+                "share a year",
+                "Power and racks, without staff and maintenance.",
+            ),
+            CaseRow(
+                "Article 003's total, over its cluster's price",
+                overhead,
+                value("cluster_running_written_usd") / cluster,
+                "share a year",
+            ),
         ),
         "Power, space, maintenance and staff are rows of their own; 30% stands beside as a mark.",
+    )
+
+
+def dgx_b200() -> WorkedCase:
+    """A DGX B200 for 285,000."""
+    written, public = value("case47_purchase_usd"), cost_parameters()["public_dgx_b200_usd"]
+    rent = Rental(value("public_bare_metal_b200_usd") * GPUS_PER_NODE)
+    year = float(monthly_cost(rent, "reserved_1y", 1, HOURS_PER_MONTH, 12).total)
+    return WorkedCase(
+        "dgx_b200",
+        "A DGX B200 for 285,000",
+        "000",
+        ("C042",),
+        (
+            CaseRow("Public price, low end", written, public.low, "USD"),
+            CaseRow("Public price, likely", written, public.likely, "USD", "Ask for a quote."),
+            CaseRow("Public price, high end", written, public.high, "USD"),
+            CaseRow(
+                "A year of eight B200 bare metal",
+                None,
+                year,
+                "USD",
+                "One year's rent is more than the price that the article names.",
+            ),
+        ),
+        "A purchase is a range with a source; your own quote takes its place.",
+    )
+
+
+def own_or_rent() -> WorkedCase:
+    """At which use owning wins: 40, 50 or 60% of the hours, or 18 months?"""
+    owned = value("public_h100_owned_usd_hour")
+    build, premises = value("mark_share_build"), value("mark_share_on_premises")
+    share = "share of hours"
+
+    def above(rent: str) -> float | None:
+        return utilization(owned, value(rent)).value
+
+    return WorkedCase(
+        "own_or_rent",
+        "Own above 50 or 60% of the hours, rent below 40%",
+        "001 and 003",
+        ("C202", "C280", "C285", "C325", "C327"),
+        (
+            CaseRow("Against AWS on demand", premises, above("public_h100_aws_usd_hour"), share),
+            CaseRow("Against Lambda", build, above("public_h100_lambda_usd_hour"), share),
+            CaseRow(
+                "Against the cheapest market",
+                build,
+                above("public_h100_market_usd_hour"),
+                share,
+                "Never: it rents for less than owning costs around the clock.",
+            ),
+        ),
+        "The mark is the ratio of two prices: it moves with the alternative, so three are shown.",
     )
 
 
@@ -120,6 +179,12 @@ def purchase_prices() -> WorkedCase:
                 nodes * value("cluster_node_usd"),
                 "USD",
                 "Before any network; the low figure is below the bare card.",
+            ),
+            CaseRow(
+                "The same GPUs, public all-in price",
+                value("capex_high_usd"),
+                gpus * value("public_h100_all_in_usd"),
+                "USD",
             ),
             CaseRow(
                 "A CPU node", None, value("cpu_nodes_usd") / value("cpu_nodes"), "USD per node"
@@ -169,6 +234,13 @@ def cluster_16() -> WorkedCase:
             ),
             CaseRow("Switches, full bisection", None, tree.switches, "switches"),
             CaseRow("Switches, full bisection, price", None, tree.switches * switch, "USD"),
+            CaseRow(
+                "Cables and optics",
+                None,
+                nodes * value("public_cable_usd_node"),
+                "USD",
+                "One of the items that could fill what isn't listed.",
+            ),
             CaseRow(
                 "Power of a node",
                 value("logistics_power_usd_year"),

@@ -108,18 +108,32 @@ def break_even_runs() -> WorkedCase:
                 "USD",
             ),
             CaseRow(
+                "Dedicated rent at which five is right",
+                None,
+                value("mark_runs_rent") * per_run,
+                "USD/month",
+                "Six times the price of the same article.",
+            ),
+            CaseRow(
                 "Purchase paid back in a year from",
                 buy_mark,
                 (price / 12 + overhead) / per_run,
                 "runs/month",
                 "(23,750 + 7,125) / 12,400.",
             ),
+            CaseRow("The same without overhead", None, price / 12 / per_run, "runs/month"),
             CaseRow(
                 "Payback at 20 runs a month, against on demand",
                 value("payback_written_months"),
                 against_runs,
                 "months",
                 "285,000 / (20 × 12,400 − 7,125).",
+            ),
+            CaseRow(
+                "The same payback without overhead",
+                None,
+                months_to_pay_back(price, buy_mark * per_run).value,
+                "months",
             ),
             CaseRow(
                 "Payback against dedicated rent",
