@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from engine.report.launch import launch_files
+from engine.report.launch import Forecast, launch_files
 from tests.report.launch_folder import local, play, run
-from tests.report.launch_sample import CASES
+from tests.report.launch_sample import CASES, ask, plan
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "launch"
 BIN = Path(sys.executable).parent
@@ -149,6 +149,14 @@ def test_a_job_stops_before_its_end_wherever_that_is_set(
         ends = {}  # an older Slurm does not tell: the batch file's own limit counts
     done = batch(tmp_path, PATH=queue(tmp_path), STEPS="500", **ends)
     assert left(done.stdout) == pytest.approx(trains, abs=60)
+
+
+def test_long_steps_get_a_longer_margin() -> None:
+    # A step of up to 20 minutes: two of them and 5 minutes for the save.
+    slow = Forecast(1000.0, 800.0, 1200.0, 60.0, 75.2)
+    kit = launch_files(plan(), ask(forecast=slow))
+    assert "< 2700 ? (ends - now) / 2 : 2700" in kit["slurm.sbatch"]
+    assert "one 45 minutes before the limit" in kit["README.md"]
 
 
 def test_a_job_cut_off_at_its_limit_is_queued_again_when_it_got_further(tmp_path: Path) -> None:

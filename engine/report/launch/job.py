@@ -73,6 +73,12 @@ class Job:
         return max(math.ceil(self.ask.time_limit_hours * 60), 1)
 
     @property
+    def stop_minutes(self) -> int:
+        """Before a job's limit at which training stops, so that a step and a save still fit."""
+        step = math.ceil(self.ask.forecast.step_high_s / 60)
+        return max(whole("stop_margin_minutes"), 2 * step + whole("stop_margin_minutes") // 3)
+
+    @property
     def save_minutes(self) -> float:
         """Minutes of work between two checkpoints, as asked for or as loses least."""
         if self.ask.checkpoint_minutes is not None:

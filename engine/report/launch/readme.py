@@ -190,7 +190,9 @@ def _start(job: Job, files: list[str]) -> str:
     text = "## Start\n\n1. `bash setup.sh`\n"
     text += "2. `ansible-playbook --inventory node1,node2, node_setup.yml` makes the nodes ready"
     text += " and checks them.\n" if not job.ask.cloud else ": here it only checks them.\n"
-    if several:
+    if job.plan.gpus == 1:
+        text += "3. Nothing to measure: there is one GPU\n"
+    elif several:
         text += (
             "3. Measure the network first. Under Slurm: `sbatch slurm.sbatch check_network.py`. By "
             "hand: `./run_node.sh check_network.py` on every node, with the three variables that "
@@ -205,7 +207,12 @@ def _start(job: Job, files: list[str]) -> str:
     )
     if "skypilot.yaml" in files:
         how = "sky jobs launch" if job.ask.spot else "sky launch"
-        text += f"   - SkyPilot: `{how} skypilot.yaml`; for a gated model add `--secret HF_TOKEN`\n"
+        text += f"   - SkyPilot: `{how} skypilot.yaml`; for a gated model add `--secret HF_TOKEN`"
+        text += (
+            ".\n" if job.ask.spot
+            else f". The machines are given back after {whole('idle_minutes')} minutes without "
+            "work\n"
+        )  # fmt: skip
     text += "   - By hand: `./run_node.sh` on every node\n" if several else "   - `./run_node.sh`\n"
     if several:
         text += (
@@ -220,7 +227,7 @@ def _checkpoints(job: Job) -> str:
     if job.trainer in ("megatron", "bridge"):
         text += f", which is {job.save_steps:,} steps at the likely speed"
     text += (
-        f", and one {whole('stop_margin_minutes')} minutes before the limit of a job under Slurm. "
+        f", and one {job.stop_minutes} minutes before the limit of a job under Slurm. "
         "A run begins again from the newest complete one. "
     )
     if job.trainer == "megatron":

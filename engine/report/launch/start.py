@@ -317,7 +317,7 @@ def slurm(job: Job) -> str:
     """The batch file: one task a node, one id for the job, again until all steps are done."""
     ask = job.ask
     days, rest = divmod(job.limit_minutes, 24 * 60)
-    margin = whole("stop_margin_minutes") * 60
+    margin = job.stop_minutes * 60
     options = [
         f"--job-name={ask.slug}",
         f"--nodes={ask.nodes}",
@@ -414,7 +414,11 @@ def skypilot(job: Job) -> str | None:
         resources["use_spot"] = True
     if cloud.network_tier and fabric_of(job) not in ("none", "ethernet"):
         resources["network_tier"] = cloud.network_tier
-    resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
+    if ask.spot:
+        resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
+    else:
+        # Machines that have done their work, or failed at it, must not be paid for until morning.
+        resources["autostop"] = {"idle_minutes": whole("idle_minutes"), "down": True}
     mounts: dict[str, Any] = {
         CHECKPOINT_MOUNT: {"source": ask.checkpoint_dir, "mode": "MOUNT_CACHED"}
         if is_bucket(ask.checkpoint_dir)
