@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import load_catalogue
 from engine.cost.api_prices import Buying
 from engine.estimate.serving_plan import ServingOption
@@ -96,11 +97,12 @@ def _summary(option: ServingOption) -> None:
 
 
 def price(option: ServingOption) -> str:
-    """The price of one unit with its provider and age."""
+    """The price of one unit with its provider, its terms and its age."""
     machine = option.candidate.machine
     unit = "GPU" if machine.hardware == "gpu" else "server"
     tag = machine.price
-    return f"{money(machine.usd_per_unit_hour.likely)} an hour a {unit}, {tag.provider}" + (
+    terms = "" if tag.as_of is None else f", {ACQUISITION_LABELS[tag.terms]}"
+    return f"{money(machine.usd_per_unit_hour.likely)} an hour a {unit}, {tag.provider}{terms}" + (
         f", {labels.age(tag.age_days)}" if tag.as_of is not None else ""
     )
 
