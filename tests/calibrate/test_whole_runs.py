@@ -60,6 +60,8 @@ def test_hours_of_steps_are_compared_without_stops(checks) -> None:
      ("GPT-NeoX 20B", 1830 * 96), ("Phi-4 14B", 21 * 24 * 1920),
      # 24,000 tokens a second and GPU; 3 trillion tokens.
      ("TinyLlama 1.1B", 10 * 3456), ("DeepSeek-V2", 8.1 * 172_800),
+     # 6 May to 3 July.
+     ("GLM 130B", 58 * 24 * 768),
      # Pretraining alone: the hours of Llama 3.1 hold its long contexts too.
      ("Llama 3 8B", 1_300_000), ("Llama 3 70B", 6_400_000)],
 )  # fmt: skip
