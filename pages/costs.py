@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from pages.components import cost_parts, cost_takeaway, labels, shell
+from pages.components import cost_cases, cost_parts, cost_takeaway, labels, shell
 
 with shell.page("Costs", ":material/payments:", heading=False) as workload:
     try:
@@ -27,7 +27,7 @@ with shell.page("Costs", ":material/payments:", heading=False) as workload:
     cost_parts.all_ways(report, currency)
     tabs = st.tabs(
         ["Cash flow", "When each wins", "How much to commit", "Owning", "Idle hours",
-         "The move", "Electricity", "Prices"]
+         "The move", "Electricity", "Prices", "The articles' cases"]
     )  # fmt: skip
     with tabs[0]:
         cost_parts.cash_flow(report, currency)
@@ -45,3 +45,5 @@ with shell.page("Costs", ":material/payments:", heading=False) as workload:
         cost_parts.carbon(report)
     with tabs[7]:
         cost_parts.prices(report, currency)
+    with tabs[8]:
+        cost_cases.cases()

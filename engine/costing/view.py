@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
 from engine.cost.migration import MigrationResult
+from engine.cost.worked_cases import CaseRow, WorkedCase
 from engine.costing.demand import SOURCES, all_or_nothing
 from engine.costing.model import CostReport, Way
 from engine.costing.wins import BEST_MIX
@@ -265,6 +267,38 @@ def idle_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
         }
         for use, usd in report.idle.usd_by_use.items()
     ]
+
+
+def case_rows(case: WorkedCase) -> list[dict[str, str]]:
+    """The figures of a case of the articles: as written, corrected, and what is to be said."""
+    return [
+        {
+            "Figure": row.label,
+            "As written": "left out" if row.written is None else _figure(row.written, row.unit),
+            "Corrected": "never" if row.corrected is None else _figure(row.corrected, row.unit),
+            "Why": row.reason or ("Right." if _same(row) else ""),
+        }
+        for row in case.rows
+    ]
+
+
+def _same(row: CaseRow) -> bool:
+    return (
+        row.written is not None
+        and row.corrected is not None
+        and math.isclose(row.written, row.corrected, rel_tol=0.005)
+    )
+
+
+def _figure(value: float, unit: str) -> str:
+    """A figure with its unit: money to the dollar, or to the cent where it is small."""
+    if unit.startswith("share"):
+        return f"{value:.1%}{unit.removeprefix('share')}".replace("-", "−")
+    if unit.startswith("USD"):
+        amount = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):,.2f}"
+        return f"{'−' if value < 0 else ''}${amount}{unit.removeprefix('USD').replace('/', ' a ')}"
+    one = unit.removesuffix("s") if value == 1 else unit
+    return f"{number(value)} {one}".removesuffix(" ratio")
 
 
 def _money(estimate: Estimate, currency: Currency) -> str:

@@ -137,9 +137,11 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
         },
         height="content",
     )
-    sources = list(dict.fromkeys(s for row in rows for s in row.sources if s))
-    if sources:
-        st.caption(plain("Rows from: " + "; ".join(sources)))
+    sourced = [row for row in rows if row.sources]
+    if sourced:
+        with st.expander("Where each row comes from", icon=":material/menu_book:"):
+            for row in sourced:
+                st.caption(f"**{plain(row.item)}**: {plain('; '.join(row.sources))}")
     if currency.note:
         st.caption(plain(currency.note))
 
@@ -279,37 +281,34 @@ def owning(report: CostReport, currency: Currency) -> None:
         reason = next((w.refusals[0] for w in report.ways if w.acquisition == "buy"), "")
         st.info(plain(f"There is nothing to own: {reason}."), icon=":material/info:")
         return
-    rows = []
-    for way in found:
-        own = way.owning
-        assert own is not None
-        rows += [
-            (f"{way.label}: machines", labels.count(own.machines, "machine")),
-            ("Room", own.room or "enough"),
-            ("Power at load", labels.number(own.kw, "kW")),
-            ("Network", own.network),
-            ("The same by rails", own.rails),
-            ("First useful hour", f"after {labels.count(own.delivery_months, 'month')}"),
-            ("Useful life", f"{labels.count(own.life_months, 'month')}, then sold"),
-            (
-                "Failures that stop work, a year",
-                f"{words.number(own.failures_per_year.likely)} "
-                f"({words.interval(own.failures_per_year)}); spares are a row of the table",
-            ),
-            ("People", labels.number(own.staff_fte, "FTE")),
-            ("Paid before the first hour", currency.money(own.capital_usd)),
-            (
-                f"Resale after {labels.count(own.resale_months, 'month')}",
-                f"{own.resale.likely:.0%} of the price ({own.resale.low:.0%} to "
-                f"{own.resale.high:.0%})",
-            ),
-            (
-                "Running it, a year",
-                f"{own.overhead_share:.0%} of the machines' price, itemised; the article says "
-                f"{own.article_overhead_share:.0%}",
-            ),
-        ]
-        break
+    way = next((w for w in found if not w.elsewhere), found[0])
+    own = way.owning
+    assert own is not None
+    rows = [
+        (f"{way.label}: machines", labels.count(own.machines, "machine")),
+        ("Room", own.room or "enough"),
+        ("Power at load", labels.number(own.kw, "kW")),
+        ("Network", own.network),
+        ("The same by rails", own.rails),
+        ("First useful hour", f"after {labels.count(own.delivery_months, 'month')}"),
+        ("Useful life", f"{labels.count(own.life_months, 'month')}, then sold"),
+        (
+            "Failures that stop work, a year",
+            f"{words.number(own.failures_per_year.likely)} "
+            f"({words.interval(own.failures_per_year)}); spares are a row of the table",
+        ),
+        ("People", labels.number(own.staff_fte, "FTE")),
+        ("Paid before the first hour", currency.money(own.capital_usd)),
+        (
+            f"Resale after {labels.count(own.resale_months, 'month')}",
+            f"{own.resale.likely:.0%} of the price ({own.resale.low:.0%} to {own.resale.high:.0%})",
+        ),
+        (
+            "Running it, a year",
+            f"{own.overhead_share:.0%} of the machines' price, itemised; the article says "
+            f"{own.article_overhead_share:.0%}",
+        ),
+    ]
     answer.table(
         [{"What": what, "Comes to": text} for what, text in rows], "What stands behind a purchase"
     )

@@ -149,6 +149,26 @@ def test_a_quote_for_a_machine_is_for_that_machine(app: Open) -> None:
     assert figures(visit)["Total"] != before
 
 
+def test_the_articles_cases_stand_as_written_and_corrected(app: Open) -> None:
+    visit = opened(app)
+    case = next(s for s in visit.selectbox if s.key == "cost_case")
+    case.set_value("cluster_16").run()
+    assert not visit.exception
+    table = next(t.value for t in visit.table if "As written" in t.value)
+    rows = {str(r["Figure"]): (r["As written"], r["Corrected"]) for _, r in table.iterrows()}
+    cells = {k: tuple(str(v).replace("\\", "") for v in pair) for k, pair in rows.items()}
+    # 16 x 320,000 + 2 x 45,000
+    assert cells["Capital, as itemised"] == ("$6,200,000", "$5,210,000")
+    assert cells["Not listed, over the itemised sum"] == ("left out", "19.0%")
+    assert cells["Switches, rails only"] == ("2 switches", "2 switches")
+
+
+def test_what_stands_behind_a_purchase_is_that_of_the_place_chosen(app: Open) -> None:
+    visit = opened(app, site=Site.own_room)
+    told = next(t.value for t in visit.table if "What" in t.value and "Comes to" in t.value)
+    assert "for a room of your own" in str(told.iloc[0, 0])
+
+
 def test_charts_and_tables_have_a_text_that_stands_in_for_them(app: Open) -> None:
     visit = opened(app)
     charts = visit.get("vega_lite_chart")

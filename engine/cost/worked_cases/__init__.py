@@ -8,6 +8,7 @@ leaves out; a row without a correction is as written and right.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from engine.cost.worked_cases.case import CaseRow, WorkedCase
 from engine.cost.worked_cases.losses import checkpoints, corruption, idle, lost_hours
@@ -55,6 +56,7 @@ CASES: tuple[Callable[[], WorkedCase], ...] = (
 )
 
 
+@cache
 def worked_cases() -> tuple[WorkedCase, ...]:
     """All cases, in the order of the articles."""
     return tuple(case() for case in CASES)
