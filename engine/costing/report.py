@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.assessment import Acquisition, Assessment, PriceRef
+from engine.assessment import ACQUISITION_LABELS, Acquisition, Assessment, PriceRef
 from engine.catalogue import Catalogue
 from engine.cost import commitment
 from engine.cost.cash_flow import HOURS_PER_MONTH
@@ -27,6 +27,7 @@ from engine.decide.evaluation import Pool
 from engine.decide.owning import SERVER
 from engine.decide.paying import COMMITTED, terms_of
 from engine.errors import InputError
+from engine.wording import number
 from engine.workload.cost_terms import DemandBy
 
 DRAWS = 4096
@@ -205,6 +206,7 @@ def _view(
     hours, machines = demands.duration_curve(demand)
     if best is not None and best.mix is not None:
         said = commitment.statement(demand, best.mix, variation, value("mark_variation"))
+        said += _room(case, demand, best)
     else:
         said = (
             f"Demand varies by {variation:.0%} from month to month. Nothing can be committed to: "
@@ -214,6 +216,23 @@ def _view(
         demand, source, machine, tuple(hours.tolist()), tuple(machines.tolist()), variation,
         tuple(mixed), best, said, stable,
     )  # fmt: skip
+
+
+def _room(case: Case, demand: Demand, best: Way) -> str:
+    """Why the plan on those terms has more machines than its work needs; empty if it has not."""
+    terms = _terms(best)
+    if case.terms.demand_by is not DemandBy.plan or terms not in case.specs:
+        return ""
+    pool, unit = case.lead(case.at_point(case.specs[terms])), _lead(case).unit
+    planned = float(pool.paid_units[0])
+    if planned <= np.ceil(demand.peak) * unit.per_machine + 0.5:
+        return ""
+    machines = planned / unit.per_machine
+    label = ACQUISITION_LABELS[terms]
+    return (
+        f" In the list of all ways the plan {label} has {number(machines)} of them: it keeps room "
+        "for busier months and for gaps between runs, and here every hour may be full."
+    )
 
 
 def _stable(case: Case, when: Wins) -> str:

@@ -81,28 +81,25 @@ def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
 
 
 def mix_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
-    """The best mix for each base beside the pure forms that meet the same demand."""
-    return [
-        {
-            "Mix": way.label,
-            "A month": _money(way.headline.per_month, currency),
-            "Committed alone": currency.money(way.committed_alone),
-            "Rented alone": currency.money(way.rented_alone),
-        }
-        for way in ordered(report.demand.mixes)
-        if way.headline is not None and way.allowed
-    ]
+    """The best mix for each base beside the pure forms that meet the same demand.
+
+    A base that leaves nothing to rent stands once, whatever would be rented beside it.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for way in ordered(report.demand.mixes):
+        if way.headline is not None and way.allowed and way.label not in found:
+            found[way.label] = {
+                "Mix": way.label,
+                "A month": _money(way.headline.per_month, currency),
+                "Committed alone": currency.money(way.committed_alone),
+                "Rented alone": currency.money(way.rented_alone),
+            }
+    return list(found.values())
 
 
 def mixes_barred(report: CostReport) -> list[str]:
     """Why some mixes are left out."""
-    return list(
-        dict.fromkeys(
-            f"{way.label.partition(', ')[2]}: {'; '.join(way.refusals)}"
-            for way in report.demand.mixes
-            if way.refusals
-        )
-    )
+    return [f"{w.label}: {'; '.join(w.refusals)}" for w in report.demand.mixes if w.refusals]
 
 
 def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str]]:

@@ -271,7 +271,10 @@ def _mix(
         return (float(np.asarray(pure.total)) + rest) / case.months
 
     parts = [*([base] if mix.base else []), *([rented] if mix.bursts or not mix.base else [])]
-    label = f"{mix.base} {ACQUISITION_LABELS[terms]}, the rest {ACQUISITION_LABELS[burst]}"
+    held, more = f"{mix.base} {ACQUISITION_LABELS[terms]}", ACQUISITION_LABELS[burst]
+    label = f"{held}, the rest {more}" if mix.bursts else f"{held}, nothing more rented"
+    if not mix.base:
+        label = f"All {more}, none {ACQUISITION_LABELS[terms]}"
     note = (
         f"{mix.base} of {math.ceil(asked.peak)} machines committed, used in "
         f"{mix.base_utilization:.0%} of the hours; more are rented in {mix.bursts:.0%} of them"
