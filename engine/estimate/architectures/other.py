@@ -270,6 +270,10 @@ LLAMA_DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+# Wholes of which all parts are counted here.
+WHOLES = ("llava",)
+
+
 def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> ModelShape:
     """A model with a text part inside: the text is counted, the towers where they are known."""
     kind = str(inner.get("model_type") or "")
@@ -295,6 +299,8 @@ def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> Model
             extra += width * base.hidden + base.hidden + base.hidden * base.hidden + base.hidden
         else:
             extra, missing = tower_like_vit(Config(tower, config.name, nested=True))
+    if config.model_type not in WHOLES:
+        missing = missing or "parts beside the text are not counted"
     why = missing or ("" if known else f"the text part {kind!r} is read like Llama")
     return replace(
         base, total_params=base.total_params + extra, active_params=base.active_params + extra,

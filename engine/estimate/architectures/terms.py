@@ -31,6 +31,7 @@ NULLED = {"num_key_value_heads": "heads", "num_kv_heads": "heads", "head_dim": "
 SAME = {
     "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
     "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
+    "gpt-sw3": "gpt2",
 }  # fmt: skip
 # Families whose usual pattern `layer_kinds` knows.
 PERIODIC = ("gemma", "qwen3_next", "qwen3_5", "shieldgemma2", "t5gemma")
