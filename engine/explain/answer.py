@@ -93,6 +93,9 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
 
 # --- the sentence
 
+# Sources of the vetoes on hardware that can't hold the model.
+HOLDS_NOT = frozenset({"memory of the serving model", "memory estimate"})
+
 
 def in_words(n: int) -> str:
     """Small numbers as words, others as figures."""
@@ -119,6 +122,14 @@ def _sentence(context: Context, best: Option) -> str:
     text += "."
     if best.vetoes:
         reasons = "; ".join(v.reason for v in best.vetoes[:2])
+        memory = next((v for v in best.vetoes if v.source in HOLDS_NOT), None)
+        if memory is not None:
+            # The count of machines that do not hold the model says nothing.
+            page = "Training" if context.workload.kind in LLM_TRAINING else "Serving"
+            return (
+                f"Nothing on offer can do this job: {memory.reason}. The {page} plan names the "
+                "smallest thing that would."
+            )
         return f"Nothing on offer meets every constraint. The nearest: {text} But {reasons}."
     return text
 
@@ -134,6 +145,8 @@ def _sureness(best: Option, placements: tuple[tuple[str, float], ...], drawn: bo
     """How sure, in words with the number behind them."""
     if not drawn:
         return "Not yet weighed against what is uncertain"
+    if best.vetoes:
+        return "No option is allowed, so none is best"
     share = dict(placements).get(best.placement, 0.0)
     name = PLACEMENT_LABELS[best.placement]
     words = (

@@ -95,3 +95,12 @@ def test_machines_told_spare_are_spare_in_both() -> None:
         kept = page.chosen.machines - page.chosen.candidate.machines(page.chosen.replicas)
         assert kept == spare
         assert page.chosen.gpus == answer.best.stages[0].units
+
+
+def test_a_model_that_nothing_holds_is_said_without_a_count_of_machines() -> None:
+    """20 trillion parameters at 16 bits are 40,000 GB; eight times eight B200 hold 11,520."""
+    answer, _ = both({**CHAT, "model_params_b": 20_000.0}, None)
+    assert answer.sentence.startswith("Nothing on offer can do this job")
+    assert "40,000 GB" in answer.sentence
+    assert "Serving plan" in answer.sentence
+    assert "Rent" not in answer.sentence
