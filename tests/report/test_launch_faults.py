@@ -113,6 +113,15 @@ def test_the_playbook_becomes_root_pins_the_driver_and_restarts() -> None:
         assert words in text
 
 
+def test_a_kernel_without_the_module_s_interface_stops_no_set_up() -> None:
+    # Open modules go through DMA-BUF then; Volta has closed ones, and no other way.
+    modern = launch_files(plan(), ask())["node_setup.yml"]
+    volta = launch_files(plan(), ask(gpu="v100-sxm2-32gb"))["node_setup.yml"]
+    assert modern.count("failed_when: false") == 1
+    assert "failed_when" not in volta
+    assert "modprobe nvidia_peermem" in volta
+
+
 def test_what_skypilot_does_not_know_is_said() -> None:
     kit = launch_files(plan(), ask(cloud="Hetzner"))
     assert "infra" not in kit["skypilot.yaml"]

@@ -90,7 +90,7 @@ def module_options(name: str) -> dict[str, Any]:
     raise AssertionError(f"{name} is not documented")
 
 
-TASK_WORDS = {"name", "register", "when", "loop", "changed_when"}
+TASK_WORDS = {"name", "register", "when", "loop", "changed_when", "failed_when"}
 
 
 @every_case
