@@ -52,10 +52,11 @@ from engine.estimate.serving_physics import (
 from engine.estimate.shape import ModelShape
 
 __all__ = [
-    "CALIBRATION", "CHUNK_TOKENS", "DEFAULT_ENGINE", "GIB", "KNOBS", "LENGTH_CV", "MAX_SEQUENCES",
+    "CALIBRATION", "CHUNK_TOKENS", "DEFAULT_ENGINE", "GIB", "KNOBS", "LENGTH_CV", "LOADS",
+    "MAX_SEQUENCES",
     "USABLE_MEMORY", "Z80", "Calibration", "Efficiencies", "Floor", "Hardware", "Network", "Plan",
     "Rows", "ServingCapacity", "cache_bytes", "cache_divisor", "capacity_rows", "decode_seconds",
-    "efficiencies_of", "experts_touched", "hardware_of", "lone_request", "memory_bytes",
+    "efficiencies_of", "experts_touched", "hardware_of", "loads_of", "lone_request", "memory_bytes",
     "network_of",
     "prefill_seconds", "prompt_seconds_each", "replica_of", "saturated_tokens_per_s",
     "serving_capacity",
@@ -186,7 +187,22 @@ class ServingCapacity:
     notes: tuple[str, ...] = ()
 
 
-_LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
+# Loads at which a replica is worked out, answers under way on average.
+LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
+
+
+def loads_of(room: Real, pp: Real, half: Real = math.inf) -> Array:
+    """Answers under way on average at which a replica is worked out, one column a load.
+
+    No more than leave room 19 times in 20: numbers under way vary like Poisson's.
+
+    half : answers under way where prompts take half of the time. With long prompts and short
+        answers even one answer at a time is more than the replica can take in; then the loads
+        begin at a tenth of it
+    """
+    held = room + 1.35 - 1.64 * np.sqrt(np.maximum(room, 0.0) + 0.67)
+    fewer = np.minimum(1.0, 5.0 * np.asarray(half))
+    return np.asarray(np.minimum(LOADS * fewer * pp, np.maximum(held, 0.02)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +236,12 @@ def capacity_rows(
     room = np.minimum(
         slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * plan.pp
     )
-    # As many on average as leave room 19 times in 20: numbers under way vary like Poisson's.
-    held = room + 1.35 - 1.64 * np.sqrt(np.maximum(room, 0.0) + 0.67)
-    batch = np.minimum(_LOADS * plan.pp, np.maximum(held, 0.02))
-    step = slow * decode_seconds(net, hw, plan, eff, batch, prompt + answer / 2.0)
+    context = prompt + answer / 2.0
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
+    lightest = slow * decode_seconds(net, hw, plan, eff, LOADS[0], context)
+    batch = loads_of(room, plan.pp, np.maximum(answer - 1.0, 0.5) * lightest / alone)
+    step = slow * decode_seconds(net, hw, plan, eff, batch, context)
     # Short prompts are taken in together: what a request pays once, they share.
     together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
     shared = slow * prompt_seconds_each(net, hw, plan, eff, together, own)
@@ -255,7 +271,7 @@ def lone_request(
     No target below these can be met: the physical floor. Shapes as in `capacity_rows`.
     """
     one = np.ones((1, 1))
-    step = slow * decode_seconds(net, hw, plan, eff, _LOADS[0] * one, prompt + answer / 2.0)
+    step = slow * decode_seconds(net, hw, plan, eff, LOADS[0] * one, prompt + answer / 2.0)
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
     lone = operating_points(

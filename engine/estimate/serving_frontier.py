@@ -20,6 +20,7 @@ from engine.estimate.queueing import wait_percentile
 from engine.estimate.serving import (
     cache_bytes,
     decode_seconds,
+    loads_of,
     prefill_seconds,
     prompt_seconds_each,
 )
@@ -32,7 +33,7 @@ from engine.estimate.serving_plan import (
     fleet_usd,
     with_spare,
 )
-from engine.estimate.serving_points import LOADS, At, at_rate, curve, room, simulate
+from engine.estimate.serving_points import At, at_rate, curve, room, simulate
 from engine.estimate.simulate_serving import Simulated
 
 # Share of more replicas that the simulation may ask for.
@@ -158,9 +159,7 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
 def _decode_pool(c: Candidate, ask: ServingAsk, peak: float) -> tuple[int, float] | None:
     """Fewest decoding replicas inside the target per token, and the time per token there."""
     r, load = c.replica, ask.load
-    most = room(r, load)
-    held = most + 1.35 - 1.64 * math.sqrt(max(most, 0.0) + 0.67)
-    batch = np.minimum(LOADS * r.plan.pp, max(held, 0.02))
+    batch = loads_of(room(r, load), r.plan.pp)
     context = load.input_tokens + load.output_tokens / 2.0
     step = np.asarray(decode_seconds(r.net, r.hw, r.plan, r.eff, batch, context))
     rate = batch / (max(load.output_tokens - 1.0, 0.5) * step)

@@ -27,6 +27,7 @@ from engine.estimate.serving import (
     CHUNK_TOKENS,
     DEFAULT_ENGINE,
     GIB,
+    LOADS,
     MAX_SEQUENCES,
     USABLE_MEMORY,
     Efficiencies,
@@ -40,7 +41,7 @@ from engine.estimate.serving import (
     capacity_rows,
     decode_seconds,
     efficiencies_of,
-    lone_request,
+    loads_of,
     memory_bytes,
     network_of,
     prefill_seconds,
@@ -54,8 +55,6 @@ from engine.estimate.shape import ModelShape
 from engine.estimate.simulate_serving import Simulated, simulate_serving
 
 CPU_TABLE = Path(__file__).resolve().parents[2] / "data" / "cpu_serving.csv"
-# Loads at which a replica is worked out, answers under way on average.
-LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
 Z99 = 2.3263478740408408  # 99th percentile of a normal variable
 CPU_SOURCE = "data/cpu_serving.csv: llama.cpp and MLPerf runs on CPUs"
 
@@ -260,13 +259,13 @@ def _unlucky(batch: Array, tpot: Array, rate: Array, prefill: Array, load: Load)
 def _seconds(replica: Replica, load: Load, slow: float) -> tuple[Array, Array, Array, Array]:
     """Loads; seconds of a step, a lone prompt and a shared one, as in `serving_capacity`."""
     net, hw, plan, eff = replica.net, replica.hw, replica.plan, replica.eff
-    most = room(replica, load)
-    held = most + 1.35 - 1.64 * math.sqrt(max(most, 0.0) + 0.67)
-    batch = np.minimum(LOADS * plan.pp, max(held, 0.02))[None, :]
     context = load.input_tokens + load.output_tokens / 2.0
-    step = slow * np.asarray(decode_seconds(net, hw, plan, eff, batch, context))
     own = load.own_tokens
     alone = slow * np.asarray(prefill_seconds(net, hw, plan, eff, 1.0, own)).reshape(1, 1)
+    lightest = slow * np.asarray(decode_seconds(net, hw, plan, eff, LOADS[0], context))
+    half = max(load.output_tokens - 1.0, 0.5) * lightest / alone
+    batch = loads_of(room(replica, load), plan.pp, half)
+    step = slow * np.asarray(decode_seconds(net, hw, plan, eff, batch, context))
     together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
     shared = slow * np.asarray(prompt_seconds_each(net, hw, plan, eff, together, own))
     return batch, step, alone, shared
@@ -294,42 +293,12 @@ def gpu_capacity(
     weight_bits: float, kv_bytes: float, engine: str, load: Load, targets: Targets,
 ) -> ServingCapacity:  # fmt: skip
     """`serving_capacity` of a layout, kept: sliders of rate and price ask for it again."""
-    try:
-        return serving_capacity(
-            shape, accelerator, tp, load.input_tokens, load.output_tokens,
-            weight_bits=weight_bits, kv_bytes=kv_bytes, ttft_target_s=targets.ttft_s,
-            tpot_target_s=targets.tpot_s, load=targets.max_load, percentile=targets.percentile,
-            pp=pp, attention_dp=attention_dp, engine=engine, prefix_hit=load.prefix_hit,
-            length_cv=load.length_cv,
-        )  # fmt: skip
-    except InputError:
-        raise
-    except ValueError:
-        # Prompts so long that they queue without end at the least load of its grid.
-        replica = gpu_replica(
-            shape, accelerator, tp, pp, attention_dp, weight_bits, kv_bytes, engine
-        )
-        return _nothing(replica, load, targets)
-
-
-def _nothing(replica: Replica, load: Load, targets: Targets) -> ServingCapacity:
-    """The capacity of a replica that has no steady state, with what a lone request takes."""
-    net, hw, plan, eff = replica.net, replica.hw, replica.plan, replica.eff
-    prompt, answer = np.full((1, 1), load.input_tokens), np.full((1, 1), load.output_tokens)
-    first, each = (
-        float(x.flat[0])
-        for x in lone_request(
-            net, hw, plan, eff, prompt, answer, np.ones((1, 1)), percentile=targets.percentile,
-            prefix_hit=load.prefix_hit, length_cv=load.length_cv,
-        )
-    )  # fmt: skip
-    most = room(replica, load)
-    memory = float(memory_bytes(net, plan, eff, 0.0, 0.0, CHUNK_TOKENS)) / GIB
-    floor: Floor = "ttft" if most >= 1.0 else "memory"
-    none, late = Estimate(0.0, 0.0, 0.0, "requests/s"), Estimate(first, first, first, "s")
-    return ServingCapacity(
-        0.0, 0.0, first, each, memory, most >= 1.0, floor, first, each, most,
-        replica.calibrated, none, late, Estimate(each, each, each, "s"),
+    return serving_capacity(
+        shape, accelerator, tp, load.input_tokens, load.output_tokens,
+        weight_bits=weight_bits, kv_bytes=kv_bytes, ttft_target_s=targets.ttft_s,
+        tpot_target_s=targets.tpot_s, load=targets.max_load, percentile=targets.percentile,
+        pp=pp, attention_dp=attention_dp, engine=engine, prefix_hit=load.prefix_hit,
+        length_cv=load.length_cv,
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from engine.estimate.serving import (
     network_of,
     prefill_seconds,
     prompt_seconds_each,
+    replica_of,
     serving_capacity,
     shipped_calibration,
 )
@@ -301,3 +302,21 @@ def test_no_rows_of_a_source_of_unstated_licence_are_shipped() -> None:
     """Values that were fitted are; tables of measurements are not."""
     for line in CALIBRATION.read_text(encoding="utf-8").splitlines()[1:]:
         assert not line.startswith("NVIDIA-DLI")
+
+
+@pytest.mark.parametrize("prompt", [3e4, 1e5, 3e5])
+def test_one_token_on_a_long_prompt_is_bound_by_taking_prompts_in(prompt: float) -> None:
+    # With one token out a request is its prefill: M/G/1 carries at most 1/S of them, and with
+    # no target 0.85 of that; steps of decoding beside it take a little more of the time.
+    shape, acc = shape_from_size(8.0), ACCELERATORS["h200-sxm-141gb"]
+    found = serving_capacity(shape, acc, 2, prompt, 1.0)
+    net, hw, plan, eff = replica_of(shape, acc, 2, 1, False, 16.0, 2.0, "vllm-2025")
+    most = 1.0 / float(prefill_seconds(net, hw, plan, eff, 1.0, prompt))
+    assert 0.6 * most < float(found.requests_per_s) <= 0.85 * most
+    assert np.isfinite(float(found.ttft_s))
+
+
+def test_a_prompt_that_fits_nowhere_is_told_and_no_crash() -> None:
+    found = serving_capacity(shape_from_size(8.0), H100, 1, 4e6, 1.0)
+    assert float(found.requests_per_s) == 0.0
+    assert (found.fits, found.floor) == (False, "memory")
