@@ -248,7 +248,7 @@ def price_section(prices: tuple[Price, ...], today: date) -> tuple[Section, ...]
         for p in prices
     )
     columns = (
-        Column("Machine", 1.9), Column("Offer", 2.6), Column("An hour", 1.3, "figure"),
+        Column("Machine", 1.9), Column("Offer", 2.4), Column("An hour", 1.5, "figure"),
         Column("Read on", 1.35), Column("Confidence", 1.05), Column("Source", 0.7, "source"),
     )  # fmt: skip
     caption = (

@@ -218,9 +218,11 @@ def _age(o: JobOption | ModelOption) -> str | Cell:
 def _ruled_out(report: JobReport) -> tuple[Section, ...]:
     if not report.ruled_out:
         return ()
-    rows = tuple((name, why.reason) for name, why in report.ruled_out[:SHOWN])
-    left = more(len(report.ruled_out) - SHOWN, "GPUs")
-    table = Table((Column("GPU", 1.0), Column("Why", 3.6)), rows, left)
+    by_reason: dict[str, list[str]] = {}
+    for name, why in report.ruled_out:
+        by_reason.setdefault(why.reason, []).append(name)
+    rows = tuple((", ".join(names), reason) for reason, names in by_reason.items())
+    table = Table((Column("GPU", 1.6), Column("Why", 1.4)), rows)
     return (Section("GPUs out of the question, and why", (table,), 2),)
 
 
@@ -419,8 +421,8 @@ def _model_options(report: ModelReport, batch: bool) -> tuple[Section, ...]:
         return ()
     taken = {id(o) for o in (report.gpu, report.cpu)}
     columns = (
-        Column("Machines", 2.4), Column("A month", 0.9, "figure"), Column("Range", 1.6, "figure"),
-        Column("One carries", 1.2, "figure"), Column("A million", 0.9, "figure"),
+        Column("Machines", 2.4), Column("A month", 0.9, "figure"), Column("Range", 1.5, "figure"),
+        Column("One carries", 1.5, "figure"), Column("A million", 0.8, "figure"),
         Column("Rate", 1.1), Column("Price read on", 1.1),
     )  # fmt: skip
     rows = tuple(

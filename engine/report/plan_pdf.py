@@ -42,10 +42,11 @@ def shown(plan: Plan) -> dict[str, Any]:
         "sections": [
             {
                 "title": words.one_line(section.title),
-                "level": section.level,
+                # A reader who can't see it must find no level left out.
+                "level": section.level if i else 1,
                 "parts": [_part(part, numbers) for part in section.parts],
             }
-            for section in plan.sections
+            for i, section in enumerate(plan.sections)
         ],
         "sources": list(sources),
         "link": plan.link,

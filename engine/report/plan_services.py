@@ -160,11 +160,12 @@ def _machines(report: ServicesReport, s: Sizing) -> tuple[Section, ...]:
                 for x in fits
             ),
         )
-        architecture.append(Section("Which fits, and why not the others", (table,), 2))
+        architecture.append(Section("Which architecture fits, and why not the others", (table,)))
     return (
+        *architecture[:1],
         Section("What it asks of machines", (asked,)),
-        *architecture,
         Section("The machines taken, and the next cheapest", (taken,)),
+        *architecture[1:],
     )
 
 

@@ -207,7 +207,8 @@ def _option(o: ServingOption, chosen: bool, report: ServingReport) -> tuple[str 
 
 
 def _refused(report: ServingReport) -> tuple[Section, ...]:
-    found = report.answer.refused
+    # What has room for the model and is too slow tells more than what has none.
+    found = sorted(report.answer.refused, key=lambda r: r.floor == "memory")
     if not found:
         return ()
     rows = tuple((r.machine.label, said.refusal(r, report)) for r in found[:REFUSED])
@@ -245,7 +246,7 @@ def _offers(
             f"{words.money(b.offer.usd_per_million_in)}, "
             f"{words.money(b.offer.usd_per_million_out)}",
             words.money(b.usd_per_month),
-            said.wins_from(b) if wins else "–",
+            said.wins_from(b) if wins and report.answer.candidates else "–",
             age_cell(b.offer.as_of, b.offer.age_days(report.today),
                      b.offer.freshness(report.today)),
             b.offer.source,
