@@ -52,13 +52,14 @@ def test_a_reward_model_has_one_output_in_the_heads_place() -> None:
         ("mistral", "MistralForCausalLMDraft"),  # a draft model of another build
         ("llama", "MyOwnForCausalLM"),
         ("bart", "BartForCausalLM"),  # the decoder alone
+        ("modernbert-decoder", "ModernBertDecoderModel"),  # its head has layers of its own
     ],
 )
 def test_a_class_that_is_not_known_is_not_called_exact(kind: str, named: str) -> None:
     bart = {"d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
             "decoder_attention_heads": 4, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128,
             "is_encoder_decoder": True, "vocab_size": 500}  # fmt: skip
-    sizes = bart if kind == "bart" else MISTRAL
+    sizes = bart if kind == "bart" else MISTRAL | {"layer_types": ["full_attention"] * 32}
     shape = shape_from_config({**sizes, "model_type": kind, "architectures": [named]})
     assert not shape.exact
     assert named in shape.why_approximate

@@ -27,6 +27,8 @@ LABELS = 2  # where a file lists none
 DECODERS = ("decoder", "hybrid")
 # What the library called a class before.
 FORMER = {"t5withlmheadmodel": "t5forconditionalgeneration"}
+# Families whose head is more than one matrix: what is left without it has no rule here.
+DEEP_HEADS = ("modernbert-decoder", "moshi", "pi0")
 # Families whose files name another family's class.
 BORROWED = {"kimi_k2": "deepseek_v3"}
 
@@ -50,8 +52,10 @@ def as_named(config: Config, shape: ModelShape) -> ModelShape:
         return shape
     if named.endswith(WRITES) and not counted and _of_family(named, config.model_type):
         return shape
-    flat = not any(isinstance(config.raw.get(key), Mapping) for key in NESTED)
-    if not ending or named.endswith(WRITES) or shape.kind not in DECODERS or not flat:
+    plain = config.model_type not in DEEP_HEADS and not any(
+        isinstance(config.raw.get(key), Mapping) for key in NESTED
+    )
+    if not ending or named.endswith(WRITES) or shape.kind not in DECODERS or not plain:
         return _unsure(config, shape, named)
     outputs, bias = SMALL[ending]
     if outputs == 0:
