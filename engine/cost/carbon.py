@@ -29,6 +29,7 @@ GRIDS: tuple[tuple[str, str], ...] = (
     ("eu-central", "de"),
     ("europe-west4", "nl"),
     ("europe-west2", "gb"),
+    ("europe-west1", "be"),
     ("eu-west-1", "ie"),
     ("eu-west-2", "gb"),
     ("eu-west-3", "fr"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.assessment import Acquisition
 from engine.cost.break_even import Range
 from engine.cost.carbon import Carbon, carbon
 from engine.cost.cash_flow import HOURS_PER_MONTH
@@ -16,6 +17,7 @@ from engine.costing.model import Way
 from engine.decide.candidates import Unit
 from engine.decide.evaluation import Evaluation, Pool
 from engine.decide.owning import CARDS_PER_SERVER
+from engine.decide.paying import COMMITTED
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.workload.answers import Current, Location
@@ -89,12 +91,9 @@ def usd_per_engineer_month(case: Case) -> float:
     return case.context.catalogue.capital["staff-cost"].likely / MONTHS_PER_YEAR
 
 
-def electricity(case: Case, e: Evaluation, committed: bool) -> Carbon:
-    """kWh and kg CO2e of a month, over all pools of the plan.
-
-    committed : the machines stay switched on all month, used or not
-    """
-    found = [_pool_power(case, pool, committed) for pool in e.pools]
+def electricity(case: Case, e: Evaluation, terms: Acquisition) -> Carbon:
+    """kWh and kg CO2e of a month, over all pools of the plan, on the terms that are looked at."""
+    found = [_pool_power(case, pool, terms) for pool in e.pools]
     kwh = sum(c.kwh_per_month for c in found)
     parts = [c.kg_co2e_per_month for c in found]
     emitted = Estimate(
@@ -107,23 +106,34 @@ def electricity(case: Case, e: Evaluation, committed: bool) -> Carbon:
     return Carbon(kwh, emitted, found[0].region, found[0].source)
 
 
-def _pool_power(case: Case, pool: Pool, committed: bool) -> Carbon:
+def _pool_power(case: Case, pool: Pool, terms: Acquisition) -> Carbon:
+    used = min(float(pool.busy_hours[0]), HOURS_PER_MONTH)
+    # What is committed to stays switched on all month, used or not.
+    on = HOURS_PER_MONTH if terms in COMMITTED or pool.service else used
+    place = region_of(case, pool, terms)
+    owner = pool.unit.prices["buy"].owner if terms == "buy" and "buy" in pool.unit.prices else None
+    if owner is not None:  # the power that the rows of the purchase pay for
+        bought = float(np.ceil(pool.paid_units[0] / owner.units_per_machine - 1e-9))
+        own = owner.plan(int(bought)).terms
+        load = float(np.asarray(own.kw_per_unit))
+        rest = load * float(np.asarray(own.idle_power_share))
+        return carbon(bought, load, used, float(np.asarray(own.pue)), place, rest, on)
     machines = float(np.ceil(pool.paid_units[0] / pool.unit.per_machine - 1e-9))
     kw = kw_per_machine(case, pool.unit)
-    used = min(float(pool.busy_hours[0]), HOURS_PER_MONTH)
-    on = HOURS_PER_MONTH if committed or pool.service else used
     idle_share = cost_parameters()["idle_power_share"].likely
     stated = case.terms.pue
     pue = stated if stated is not None else case.context.catalogue.capital["pue-industry"].likely
-    return carbon(machines, kw, used, pue, region_of(case, pool), kw * idle_share, on)
+    return carbon(machines, kw, used, pue, place, kw * idle_share, on)
 
 
-def region_of(case: Case, pool: Pool) -> str:
-    """The grid: of the price's region, else of where the data may be."""
-    price = pool.unit.prices["on_demand"].ref
-    if price is not None and price.region not in ("", "any"):
-        return price.region
+def region_of(case: Case, pool: Pool, terms: Acquisition) -> str:
+    """The grid: of the price's region, else of where the data may be; owned, that of its power."""
     location = case.answer.workload.location
+    if terms == "buy" and "buy" in pool.unit.prices:
+        return "eu" if location is Location.eu else "us"  # as the rows of the price of power
+    price = pool.unit.prices.get(terms, pool.unit.prices["on_demand"]).ref
+    if price is not None and price.region not in ("", "any", "unknown"):
+        return price.region
     return {Location.eu: "eu", Location.us: "us"}.get(location, "world")
 
 

@@ -134,10 +134,13 @@ def duration_curve(demand: Demand) -> tuple[Array, Array]:
 
 
 def month_to_month(terms: CostTerms, variation: float) -> float:
-    """Largest change between months over the mean: of the list where one is given."""
+    """Largest change between months over the mean: of the list where one is given.
+
+    variation : as answered, which stands for the plan, and for a log, whose levels tell no months
+    """
     if terms.demand_by is DemandBy.monthly and terms.monthly_hours:
         return commitment.variation(terms.monthly_hours)
-    return variation if terms.demand_by is DemandBy.plan else 0.0
+    return variation if terms.demand_by in (DemandBy.plan, DemandBy.log) else 0.0
 
 
 def machine_hours(demand: Demand) -> float:

@@ -25,7 +25,7 @@ from engine.costing.wins import wins
 from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
 from engine.decide.owning import SERVER
-from engine.decide.paying import COMMITTED, terms_of
+from engine.decide.paying import terms_of
 from engine.errors import InputError
 from engine.wording import number
 from engine.workload.cost_terms import DemandBy
@@ -87,7 +87,7 @@ def cost_report(
         idle_share=share,
         move=moved,
         move_note=note,
-        carbon=electricity(case, e, terms in COMMITTED),
+        carbon=electricity(case, e, terms),
         left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "no price" in n)),
         prices=_prices(case, ways),
         title=_title(chosen, cheapest),

@@ -385,15 +385,39 @@ def test_where_nothing_moves_the_page_says_why() -> None:
 
 def test_electricity_is_that_of_the_machines_that_run() -> None:
     found = report("trading-models")
-    own = found.way("buy_colocation").owning
-    assert own is not None
-    # Six machines stay on: 12 kW while used, 30% of it idle, at the industry's PUE.
+    flow = found.way("buy_colocation").flow
+    assert flow is not None
+    # Six machines stay on: 12 kW while used, 30% of it idle, at the PUE of a colocation.
     best = answer("trading-models").best
     used = min(best.stages[0].busy_hours_per_month, 730)
+    capital = load_catalogue().capital
+    kwh = 6 * 12 * (used + 0.3 * (730 - used)) * capital["pue-air-modern"].likely
+    assert found.carbon.kwh_per_month == pytest.approx(kwh, rel=0.005)
+    # The same that the rows of power and cooling pay for in the 31 months from delivery on.
+    rows = {row.item: row.total for row in flow.table()}
+    paid = (rows["Power"] + rows["Cooling and losses"]) / 31 / capital["pow-us-com"].likely
+    assert found.carbon.kwh_per_month == pytest.approx(paid, rel=1e-6)
+
+
+def test_electricity_is_counted_on_the_grid_of_the_way_looked_at() -> None:
+    # 14 H100 machines of 8 kW by the month in the US: 512.3 h at load, the rest at 30%, PUE of the
+    # industry; owned in the US they draw the same, on a grid of the same name.
+    rent = report("16-nodes-own-or-cloud", way="dedicated")
     pue = load_catalogue().capital["pue-industry"].likely
-    machines = 47 / 8  # a stage of 47 GPUs: the meter runs for them alone
-    kwh = machines * 12 * (used + 0.3 * (730 - used)) * pue
-    assert found.carbon.kwh_per_month == pytest.approx(kwh, rel=0.03)
+    assert rent.chosen.flow is not None
+    used = float(rent.chosen.flow.useful_hours) / 36
+    kwh = 14 * 8 * (used + 0.3 * (730 - used)) * pue
+    assert rent.carbon.kwh_per_month == pytest.approx(kwh, rel=0.01)
+    assert rent.carbon.region == "United States"
+    assert report("16-nodes-own-or-cloud", way="buy_colocation").carbon.region == "United States"
+
+
+def test_a_log_tells_no_months_so_their_variation_is_as_answered() -> None:
+    view = report(
+        "16-nodes-own-or-cloud",
+        demand_by=DemandBy.log, log_levels=(2, 5, 9, 12), log_shares=(10, 40, 30, 20),
+    ).demand  # fmt: skip
+    assert view.month_to_month == 0.05
 
 
 def test_an_unknown_hardware_is_refused_by_its_name() -> None:
