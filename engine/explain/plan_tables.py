@@ -54,7 +54,7 @@ def services_rows(report: ServicesReport, link: str = "") -> Iterator[Row]:
 
 def _sizing(s: Sizing) -> Iterator[Row]:
     yield row_of(s.machines, "Machines", "with copies and spares")
-    yield row_of(s.usd, "Machines", "cost a month on demand, storage included")
+    yield row_of(s.usd, "Machines", "cost a month, storage included")
     for row in s.rows:
         yield row_of(row.amount, "Asked of machines", row.title)
         yield Row("Asked of machines", f"{row.title}: machines that it alone fills", None, row.full,

@@ -281,10 +281,10 @@ def _drawing(answer: Assessment) -> dict[str, str] | None:
     mine = sum(p.machines for p in answer.best.stages if p.hardware == "cpu")
     other = f"{sizing.fleet.machines:,} × {sizing.fleet.name}"
     told = (
-        f"Drawn with {other}, the fewest machines near the least cost on demand; the "
-        "recommendation weighs more than that."
+        f"Drawn with {other}, as the page of services sizes it by cost; the recommendation weighs "
+        "more than that."
         if mine and mine != sizing.fleet.machines
-        else f"Sized on demand: {other}."
+        else f"Drawn with {other}."
     )
     return {
         "svg": svg(drawing),

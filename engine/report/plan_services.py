@@ -140,10 +140,7 @@ def _machines(report: ServicesReport, s: Sizing) -> tuple[Section, ...]:
          Column("Runs out first", 1.2), Column("Machines", 1.0, "figure"),
          Column("Storage", 0.9, "figure"), Column("Price read on", 1.2)),
         tuple(_fleet(f, f is s.fleet) for f in (s.fleet, *s.alternatives)),
-        "USD a month, on demand; the first is taken. Among those that cost up to "
-        f"{s.point['fewer_machines_premium']:.0%} more than the cheapest, the fewest machines are "
-        "preferred: each fails and is looked after on its own. A database is not split while one "
-        "machine holds it.",
+        f"USD a month, {s.usd.sources[0]}; the first are taken, the others stand by their cost.",
     )  # fmt: skip
     reasons = tuple((f"{a.title}: {a.how_many}", f"{a.why}.") for a in report.asked)
     architecture: list[Section] = []
@@ -271,7 +268,7 @@ def _grounds(
         return ()
     found = [
         Section("What it rests on", (Words((
-            "Prices are on demand, of the hardware alone; staff, discounts and risks count in the "
+            "Costs are of the hardware and its storage alone; staff and risks count in the "
             "recommendation.",
         ),),)),
         *price_section(prices, answer.today),

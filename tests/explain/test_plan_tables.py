@@ -51,7 +51,7 @@ def test_every_example_has_its_table(name: str) -> None:
         assert cell(rows, "Machines", "with copies and spares") == s.machines.likely
         taken = cell(rows, "Machines taken", f"{s.fleet.name}: machines a month")
         stored = cell(rows, "Machines taken", f"{s.fleet.name}: storage a month")
-        total = cell(rows, "Machines", "cost a month on demand, storage included")
+        total = cell(rows, "Machines", "cost a month, storage included")
         assert taken + stored == pytest.approx(total)  # the sum stands beside its parts
         assert len([r for r in rows if r["section"] == "Inputs"]) == len(s.inputs)
     if report.pipeline is not None and report.pipeline.best is not None:

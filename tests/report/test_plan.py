@@ -103,8 +103,13 @@ def test_a_database_costs_its_machines_times_their_price_and_its_disks() -> None
     rows = {row.item: row.likely for row in said.rows if row.section == "Machines taken"}
     stored = rows[f"{price.of}: storage a month"]
     assert stored is not None
-    usd = machines * price.usd_per_hour * 730 + stored
-    assert words.money(usd) in text("database")
+    usd = rows[f"{price.of}: machines a month"]
+    assert usd is not None
+    # At the hour's price on demand, or less on longer terms.
+    assert usd <= machines * price.usd_per_hour * 730 * (1 + 1e-9)
+    assert usd > machines * price.usd_per_hour * 730 / 3
+    assert words.money(usd + stored) == next(t.value for t in said.tiles if "cost" in t.name)
+    assert words.money(usd + stored) in text("database")
     assert f"{words.money(price.usd_per_hour)} a server" in text("database")
     assert f"{machines:,} × {price.of}" in text("database")
 
@@ -127,7 +132,7 @@ def test_a_run_costs_its_units_times_hours_times_price() -> None:
 SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "serve": {"Plan chosen": ("Cost", "A million tokens in", "A million tokens out")},
     "services": {
-        "Machines": ("cost a month on demand, storage included",),
+        "Machines": ("cost a month, storage included",),
         "Machines taken": (": machines a month", ": storage a month"),
         "Stages, best": (": cost",),
     },
