@@ -19,12 +19,15 @@ from engine.decide.criteria import values
 from engine.decide.evaluate import Memo, evaluate
 from engine.decide.evaluation import Context, Evaluation
 from engine.decide.findings import Findings, make_option, time_of
-from engine.decide.inputs import dirichlet_weights
+from engine.decide.guarantees import copies_asked
+from engine.decide.inputs import Inputs, dirichlet_weights
 from engine.decide.numbers import Array
 from engine.decide.sensitivity import Turn, levers, nearest_turns
+from engine.decide.service_sizing import spare_rule
 from engine.decide.shortlist import shortlist
 from engine.decide.uncertainty import Uncertainty, Worth, open_inputs, summarize, worth_of_knowing
 from engine.explain.answer import explain
+from engine.workload.answers import FailureMode
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import DEFAULT, Workload
 
@@ -53,7 +56,8 @@ def assess(
     """
     day = today or date.today()
     place = setting(workload, catalogue, day, settings)
-    evaluations, ranked = _point(place)
+    machines = _Machines()
+    evaluations, ranked = _point(place, machines.known(place.context))
     best = int(ranked[:, 0].argmax())
     findings = Findings(place.context, day, evaluations, ranked[:, 0], best, place.notes)
     if draws:
@@ -63,7 +67,7 @@ def assess(
         findings.choose_expected()
         best = findings.best
         findings.turns = _turns(place, evaluations, best)
-        findings.worths += _choices(place, evaluations, best, catalogue, day)
+        findings.worths += _choices(place, evaluations, best, catalogue, day, machines)
     return explain(findings, _options(findings))
 
 
@@ -78,11 +82,13 @@ def assess_point(
     return assess(workload, catalogue, settings=settings, today=today, draws=0)
 
 
-def _point(place: Setting) -> tuple[list[Evaluation], Array]:
-    """Every shortlisted candidate evaluated at the point, and the scores that rank them."""
+def _point(place: Setting, memo: Memo) -> tuple[list[Evaluation], Array]:
+    """Every shortlisted candidate evaluated at the point, and the scores that rank them.
+
+    memo : pools of machines that are known at the point, added to
+    """
     context = place.context
     x = context.inputs.point()
-    memo: Memo = {}
     specs = shortlist(context, place.gpus, place.cpus, x, memo)
     evaluations = [evaluate(spec, x, context, memo) for spec in specs]
     return evaluations, _ranked(evaluations, x, context, scoring.weights(context.workload))
@@ -141,6 +147,7 @@ def _choices(
     best: int,
     catalogue: Catalogue | None,
     day: date,
+    machines: _Machines,
 ) -> list[Worth]:
     """What the open choices are worth: every answer is tried in turn, all counted as likely."""
     workload = place.context.workload
@@ -151,7 +158,8 @@ def _choices(
         options = answers_of(field)
         for answer in options:
             told = workload.model_copy(update={field: answer})
-            tried, ranked = _point(setting(told, catalogue, day, place.context.settings))
+            other = setting(told, catalogue, day, place.context.settings)
+            tried, ranked = _point(other, machines.known(other.context))
             winner = int(ranked[:, 0].argmax())
             same = [i for i, e in enumerate(tried) if _kind_of(e) == kind]
             stay = max((float(ranked[i, 0]) for i in same), default=float(ranked.min()))
@@ -159,6 +167,30 @@ def _choices(
             gains.append(max(float(ranked[winner, 0]) - max(stay, 0.0), 0.0))
         found.append(Worth(field, changes / len(options), sum(gains) / len(options)))
     return found
+
+
+class _Machines:
+    """Pools of machines at the point, by what sizes and prices of one job depend on.
+
+    An answer to an open choice often changes what is asked of machines and not the machines: a
+    rewrite none of them, the worst failure the spares and copies of a service alone.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[Inputs, tuple[object, ...], Memo]] = []
+
+    def known(self, context: Context) -> Memo:
+        """The pools that a context shares with those before it, to be added to."""
+        workload, terms = context.workload, context.settings.architecture
+        # All through which the worst failure reaches a pool, see `service_sizing.spare_units`.
+        lost = workload.failure_mode is FailureMode.data_loss
+        spares = (spare_rule(workload), copies_asked(workload, terms).copies, lost)
+        for inputs, others, memo in self._found:
+            if others == spares and inputs == context.inputs:
+                return memo
+        memo = {}
+        self._found.append((context.inputs, spares, memo))
+        return memo
 
 
 def _kind_of(e: Evaluation) -> tuple[str, ...]:
