@@ -14,6 +14,7 @@ from engine.decide.inputs import Inputs, Range, published_speedup, resolve
 from engine.decide.priors import parameter, prior
 from engine.decide.quotes import with_quotes
 from engine.decide.service_sizing import with_service_inputs
+from engine.decide.storing import storage_note
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
@@ -69,7 +70,8 @@ def setting(
         float(np.median(per_vcpu or [0.05])),
         settings,
     )
-    return Setting(context, gpus, cpus, notes)
+    kept = storage_note(context)
+    return Setting(context, gpus, cpus, (*notes, kept) if kept else notes)
 
 
 def _with_field(inputs: Inputs, workload: Workload, settings: Settings) -> Inputs:

@@ -36,6 +36,7 @@ from engine.decide.service_sizing import (
     spare_units,
 )
 from engine.decide.service_units import demand_at_peak, paid_hours, sizing_of, small_model
+from engine.decide.storing import storage_lines
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
 from engine.estimate import jobs
@@ -43,7 +44,7 @@ from engine.estimate.jobs import Stage
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH
 
-__all__ = ["Memo", "evaluate"]
+__all__ = ["Memo", "evaluate", "pool_of"]
 
 MAX_UNITS = 16_384
 
@@ -82,7 +83,7 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
                 known = memo[key] = pool, barred
             pools.append(known[0])
             vetoes += known[1]
-    fees = fees_of(spec, pools, ctx)
+    fees = (*fees_of(spec, pools, ctx), *storage_lines(pools, x, ctx, memo))
     months = ctx.workload.horizon_months
     usd = np.asarray(sum(p.usd_per_month for p in pools) + usd_per_month(fees, months, n))
     # Simulators and learner work at the same time; other stages follow one another.
@@ -95,6 +96,21 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
     for mask, _ in result.vetoes:
         result.vetoed = result.vetoed | mask
     return result
+
+
+def pool_of(
+    unit: Unit,
+    part: tuple[Stage, ...],
+    terms: Acquisition,
+    x: Values,
+    ctx: Context,
+    memo: Memo | None = None,
+) -> Pool:
+    """The machines of one kind for some stages on their terms, as candidates have them."""
+    had, kept = Had(unit, terms, 1.0), {} if memo is None else memo
+    if part[0].mode == "service":
+        return _service_pool(had, part, x, ctx, kept, [])
+    return _batch_pool(had, part, x, ctx, 1, kept, [])
 
 
 def _latency(spec: Spec, x: Values, ctx: Context, memo: Memo) -> Array:

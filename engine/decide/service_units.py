@@ -122,9 +122,17 @@ def demand(x: Values, ctx: Context) -> tuple[Need, ...]:
     return needs(x, ctx, reference_server_hours(x, ctx) * (1 - x["io_share"]))
 
 
+def needs_of(x: Values, ctx: Context, memo: Memo) -> tuple[Need, ...]:
+    """The same, worked out once for the inputs."""
+    found: tuple[Need, ...] | None = memo.get(("needs",))
+    if found is None:
+        found = memo["needs",] = demand(x, ctx)
+    return found
+
+
 def demand_at_peak(x: Values, ctx: Context, memo: Memo) -> dict[Resource, Array]:
-    """What the service asks for at the peak, worked out once for the inputs."""
+    """What the machines of a service must hold at the peak."""
     found: dict[Resource, Array] | None = memo.get(("demand",))
     if found is None:
-        found = memo["demand",] = held_resources(ctx.workload, demand(x, ctx))
+        found = memo["demand",] = held_resources(ctx.workload, needs_of(x, ctx, memo))
     return found

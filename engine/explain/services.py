@@ -1,39 +1,49 @@
 """The service of an assessment by resource: what it asks for, which machines, what it costs.
 
 The workload's answers, the page's terms and the tables' ranges become inputs; the demand of the
-kind of service follows at the likely point and over draws; of the servers on offer those are taken
-that hold it at the least cost a month on demand, and the scarcest resource is named. Demand,
-machines and copies are those of `engine.decide.service_sizing`, by which the recommendation sizes.
+kind of service follows at the likely point and over draws. Machines, copies, storage and cost are
+the decision's own: the servers of the recommendation stand first, on its terms, and beside them
+what the same work would take and cost on others. The scarcest resource is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.assessment import Assessment, PriceRef
+from engine.assessment import (
+    ACQUISITION_LABELS,
+    Acquisition,
+    Assessment,
+    Option,
+    PriceRef,
+    StagePlan,
+)
 from engine.catalogue import Catalogue, load_catalogue
 from engine.decide.candidates import Unit
 from engine.decide.context import setting
-from engine.decide.evaluation import Context, Values
+from engine.decide.evaluate import pool_of
+from engine.decide.evaluation import Context, Memo, Pool, Values
 from engine.decide.guarantees import Guarantee, copies_asked
 from engine.decide.inputs import Range
+from engine.decide.numbers import Array
+from engine.decide.paying import COMMITTED
 from engine.decide.service_sizing import (
-    BY_COPY,
     HEAD,
     SYSTEMS,
     TOLD,
     by_resource,
-    held_resources,
+    growth,
     service_ranges,
-    with_copies,
 )
-from engine.decide.service_units import demand
+from engine.decide.service_units import demand_at_peak, needs_of, sizing_of
+from engine.decide.storing import keeps_data, storage_usd
 from engine.errors import InputError
 from engine.estimate import services
+from engine.estimate.data_systems import Need
 from engine.estimate.estimate import Estimate
+from engine.estimate.jobs import Stage
 from engine.estimate.services import Real, Resource
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
@@ -83,9 +93,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Machines of one kind that hold the demand, with what they cost on demand a month.
+    """Machines of one kind that hold the demand, with what they cost a month.
 
     carrying : machines for the load (of one copy); machines : with copies and spares
+    terms : how they are paid, in words; usd : the machines alone, over the horizon by the month
     """
 
     name: str
@@ -98,6 +109,7 @@ class Fleet:
     usd: float
     storage_usd: float
     price: PriceRef | None
+    terms: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +126,12 @@ class OneMachine:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """The whole sizing of a service."""
+    """The whole sizing of a service.
+
+    recommended : whether the recommendation has these servers; else they are those that the work
+        would take beside or in place of its GPUs
+    chosen : how they were found, in words
+    """
 
     title: str
     rows: tuple[Row, ...]
@@ -128,6 +145,8 @@ class Sizing:
     inputs: dict[str, Range]
     answers_gb: float
     answers_usd: float | None
+    recommended: bool
+    chosen: str
 
 
 def applies(workload: Workload) -> bool:
@@ -147,51 +166,148 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     place = setting(w, catalogue, answer.today, answer.settings)
     ctx = place.context
     guarantee = copies_asked(w, terms)
-    x, drawn = ctx.inputs.point(), ctx.inputs.draws(DRAWS)
-    here, over = demand(x, ctx), demand(drawn, ctx)
-    held, wide = held_resources(w, here), held_resources(w, over)
-    asked: dict[Resource, Real] = {n.resource: n.amount for n in here}
-    asked_by_draw: dict[Resource, Real] = {n.resource: n.amount for n in over}
-    able = _able(place.cpus, x, w)
+    option, servers = _servers(answer, ctx)
+    part = _carried(servers, ctx)
+    paid: Acquisition = servers.acquisition if servers is not None else "on_demand"  # type: ignore[assignment]
+    likely = _Work(part, paid, ctx.inputs.point(), ctx)
+    drawn = _Work(part, paid, ctx.inputs.draws(DRAWS), ctx)
+    able = _able(place.cpus, likely.x, w)
     fleets = sorted(
-        (_fleet(u, held, asked, x, ctx, guarantee, catalogue) for u in able),
-        key=lambda f: (f.usd + f.storage_usd, f.machines),
+        (likely.fleet(u) for u in able), key=lambda f: (f.usd + f.storage_usd, f.machines)
     )
-    premium = _first(x[f"{HEAD}fewer_machines_premium"])
-    best = _chosen(fleets, premium, whole=w.kind is Kind.database)
-    unit = next(u for u in place.cpus if u.sku == best.unit_id)
-    total = _machines(by_resource(unit, wide, drawn), ctx)[1]
-    market = drawn["cpu_market_factor"]
-    usd = total * unit.prices["on_demand"].likely * _paid_hours(w, drawn) * market + _storage_usd(
-        asked_by_draw, total, drawn, guarantee, w, catalogue
-    )
-    alone = by_resource(unit, held, x)
+    if w.kind is Kind.database:  # a copy is not split over machines while one machine holds it
+        fleets = [f for f in fleets if f.carrying == 1] or fleets
+    sku = servers.sku if servers is not None else ""
+    best = next((f for f in fleets if f.unit_id == sku), fleets[0])
+    unit = next(u for u in able if u.sku == best.unit_id)
+    pool = drawn.pool(unit)
+    total = np.ceil(pool.units / unit.per_machine)
+    usd = pool.usd_per_month + drawn.storage(pool)
+    alone = likely.by_resource(unit)
     rows = tuple(
         Row(
             n.resource,
             services.TITLES[n.resource],
             _estimate(m.amount, _first(n.amount), services.UNITS[n.resource], n.formula),
-            n.formula,
+            _formula(n, w, part),
             _first(alone.get(n.resource, 0.0)),
             n.resource == best.binds,
         )
-        for n, m in zip(here, over, strict=True)
+        for n, m in zip(likely.needs, drawn.needs, strict=True)
     )
     told = ctx.inputs.ranges
     ranges = {n: told[n] for n in SHOWN if n in told} | service_ranges(w, terms)
+    recommended = option is not None and option is answer.options[0]
     return Sizing(
         TITLES[w.kind],
         rows,
         best,
         _estimate(total, best.machines, "machines", "machines of the scarcest resource"),
-        _estimate(usd, best.usd + best.storage_usd, "USD a month", "on demand"),
+        _estimate(usd, best.usd + best.storage_usd, "USD a month", best.terms),
         tuple(f for f in fleets if f is not best)[:ALTERNATIVES],
-        _one_machine(able, held, wide, x, drawn),
+        _one_machine(able, likely, drawn),
         guarantee,
         {name: r.likely for name, r in ranges.items()},
         ranges,
-        *_traffic(w, x, unit, catalogue),
+        *_traffic(w, likely.x, unit, catalogue),
+        recommended,
+        _chosen(recommended, best),
     )
+
+
+# --- the recommendation's servers
+
+
+def _servers(answer: Assessment, ctx: Context) -> tuple[Option | None, StagePlan | None]:
+    """The best option that has servers for the service itself, and those servers."""
+    first = ctx.stages[0].title.lower()
+    for option in answer.options:
+        for plan in option.stages:
+            if plan.hardware == "cpu" and first in plan.stage.lower():
+                return option, plan
+    return None, None
+
+
+def _carried(servers: StagePlan | None, ctx: Context) -> tuple[Stage, ...]:
+    """The stages that these servers carry together; the service's own where there are none."""
+    said = servers.stage.lower() if servers is not None else ""
+    mode = ctx.stages[0].mode
+    carried = (s for s in ctx.stages if s.mode == mode and s.title.lower() in said)
+    return tuple(carried) or ctx.stages[:1]
+
+
+def _chosen(recommended: bool, best: Fleet) -> str:
+    if recommended:
+        return (
+            f"The first are the recommendation's, {best.terms}: it weighs time, failures, effort "
+            "and terms beside the cost. Below is what the same work takes on others, the cheapest "
+            "first."
+        )
+    return (
+        "The recommendation has GPU machines do this as well. These are the servers that would do "
+        f"it in place of them, {best.terms}, and below them the next cheapest."
+    )
+
+
+def _formula(need: Need, w: Workload, part: tuple[Stage, ...]) -> str:
+    """The formula of a row, with what fills the machines beside the demand."""
+    if need.resource != "cores":
+        return need.formula
+    if w.kind is Kind.etl:
+        return f"{need.formula}; more machines where a part of the run does not divide"
+    beside = [s.title.lower() for s in part if s.work != "core_ms"]
+    return f"{need.formula}; beside it the {' and '.join(beside)}" if beside else need.formula
+
+
+@dataclass(slots=True)
+class _Work:
+    """The service on servers, for the rows of some inputs: what the decision makes of it."""
+
+    part: tuple[Stage, ...]
+    terms: Acquisition
+    x: Values
+    ctx: Context
+    memo: Memo = field(default_factory=dict)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Demand for each resource at the peak."""
+        return needs_of(self.x, self.ctx, self.memo)
+
+    def paid(self, unit: Unit) -> Acquisition:
+        """On demand where the terms are not offered."""
+        return self.terms if self.terms in unit.prices else "on_demand"
+
+    def pool(self, unit: Unit) -> Pool:
+        """The decision's machines, their hours and cost."""
+        return pool_of(unit, self.part, self.paid(unit), self.x, self.ctx, self.memo)
+
+    def by_resource(self, unit: Unit) -> dict[Resource, Array]:
+        """How many machines each resource alone fills, in one copy."""
+        if self.part[0].mode == "service":
+            return sizing_of(unit, self.part, self.x, self.ctx, 1.0, self.memo).by_resource
+        by = by_resource(unit, demand_at_peak(self.x, self.ctx, self.memo), self.x)
+        return {**by, "cores": self.pool(unit).units}
+
+    def storage(self, pool: Pool) -> Array:
+        """Storage a month; none where it was told apart."""
+        if not keeps_data(self.ctx):
+            return np.zeros_like(pool.units)
+        return storage_usd(self.needs, pool.units / pool.unit.per_machine, self.x, self.ctx)
+
+    def fleet(self, unit: Unit) -> Fleet:
+        """The machines at the likely inputs."""
+        pool, terms = self.pool(unit), self.paid(unit)
+        by = {r: _first(n) for r, n in self.by_resource(unit).items()}
+        carrying = pool.units
+        if pool.service:
+            room = growth(self.x["monthly_variation"]) if terms in COMMITTED else 1.0
+            carrying = sizing_of(unit, self.part, self.x, self.ctx, room, self.memo).carrying
+        return Fleet(
+            unit.name, unit.sku, unit.vcpu, unit.memory_gb, int(_first(carrying)),
+            int(_first(pool.units)), services.binding(by), _first(pool.usd_per_month),
+            _first(self.storage(pool)), unit.prices[terms].ref, ACQUISITION_LABELS[terms],
+        )  # fmt: skip
 
 
 def _first(values: Real) -> float:
@@ -200,42 +316,6 @@ def _first(values: Real) -> float:
 
 
 # --- machines
-
-
-def _machines(by: Mapping[Resource, Real], ctx: Context) -> tuple[np.ndarray, np.ndarray]:
-    """Whole machines for the load, and with copies and spares; runs over stored data have none."""
-    carrying = np.asarray(services.whole_machines(by), dtype=float)
-    return carrying, (
-        carrying if ctx.workload.kind is Kind.etl else with_copies(carrying, ctx.stages, ctx)
-    )
-
-
-def _fleet(
-    unit: Unit,
-    held: Mapping[Resource, np.ndarray],
-    asked: Mapping[Resource, Real],
-    x: Values,
-    ctx: Context,
-    guarantee: Guarantee,
-    catalogue: Catalogue,
-) -> Fleet:
-    w = ctx.workload
-    by = by_resource(unit, held, x)
-    carrying, total = _machines(by, ctx)
-    price = unit.prices["on_demand"]
-    storage = _storage_usd(asked, total, x, guarantee, w, catalogue)
-    return Fleet(
-        unit.name,
-        unit.sku,
-        unit.vcpu,
-        unit.memory_gb,
-        int(_first(carrying)),
-        int(_first(total)),
-        services.binding({r: _first(n) for r, n in by.items()}),
-        _first(total * price.likely * _paid_hours(w, x)),
-        _first(storage),
-        price.ref,
-    )
 
 
 def _able(units: list[Unit], x: Values, w: Workload) -> list[Unit]:
@@ -275,91 +355,23 @@ def _traffic(
         return gb, None
 
 
-def _chosen(fleets: list[Fleet], premium: float, *, whole: bool) -> Fleet:
-    """The fewest machines among the fleets that cost little more than the cheapest.
-
-    whole : a database is not split over machines while one machine holds a copy
-    """
-    if whole:
-        fleets = [f for f in fleets if f.carrying == 1] or fleets
-    cheapest = fleets[0]
-    most = cheapest.usd * (1 + premium) + cheapest.storage_usd
-    near = [f for f in fleets if f.usd + f.storage_usd <= most * (1 + 1e-9)]
-    return min(near, key=lambda f: (f.machines, f.usd + f.storage_usd))
-
-
-def _paid_hours(w: Workload, x: Values) -> Real:
-    """Hours a month that are paid: a service's all, those of the runs' windows for ETL."""
-    if w.kind is not Kind.etl:
-        return HOURS_PER_MONTH
-    hours = x["runs_per_month"] * x["patience_h"]
-    return np.asarray(np.minimum(hours, HOURS_PER_MONTH))
-
-
-def _storage_usd(
-    needs: Mapping[Resource, Real],
-    machines: Real,
-    x: Values,
-    g: Guarantee,
-    w: Workload,
-    catalogue: Catalogue,
-) -> np.ndarray:
-    """Storage a month: space, and rate and operations beyond what comes with a volume.
-
-    What a crawler gathers lies in object storage, everything else on block storage.
-    """
-    usd_per_gb = storage_usd_per_gb(
-        catalogue, "object_storage" if w.kind is Kind.search else "block_storage"
-    )
-    copies = g.copies if w.kind in BY_COPY else 1
-    m = np.asarray(machines, dtype=float)
-    space = np.asarray(needs["disk_space"]) * copies * usd_per_gb
-    rate = np.maximum(
-        np.asarray(needs.get("disk_rate", 0.0)) * copies - x[f"{HEAD}included_disk_mb_per_s"] * m, 0
-    )
-    ops = np.maximum(
-        np.asarray(needs.get("disk_ops", 0.0)) * copies - x[f"{HEAD}included_disk_ops"] * m, 0
-    )
-    return np.asarray(
-        space + rate * x[f"{HEAD}usd_per_mb_per_s"] + ops * x[f"{HEAD}usd_per_disk_op"]
-    )
-
-
-def storage_usd_per_gb(catalogue: Catalogue, category: str) -> float:
-    """Median price of a category of storage over the providers [USD a GB and month]."""
-    found = [p.likely for p in catalogue.running.values() if p.category == category]
-    return float(np.median(found))
-
-
-def _one_machine(
-    units: list[Unit],
-    held: Mapping[Resource, np.ndarray],
-    wide: Mapping[Resource, np.ndarray],
-    x: Values,
-    drawn: Values,
-) -> OneMachine:
+def _one_machine(units: list[Unit], likely: _Work, drawn: _Work) -> OneMachine:
     """The cheapest single machine that carries it; else the largest, and what it lacks."""
-
-    def filled(unit: Unit) -> dict[Resource, float]:
-        return {r: _first(n) for r, n in by_resource(unit, held, x).items()}
-
-    def fullest(unit: Unit) -> float:
-        return max(filled(unit).values())
-
+    filled = {u.sku: {r: _first(n) for r, n in likely.by_resource(u).items()} for u in units}
+    fullest = {sku: max(by.values()) for sku, by in filled.items()}
     by_price = sorted(units, key=lambda u: u.prices["on_demand"].likely)
-    holding = next((u for u in by_price if fullest(u) <= 1.0), None)
-    largest = min(units, key=lambda u: (round(fullest(u), 6), -u.vcpu))
+    holding = next((u for u in by_price if fullest[u.sku] <= 1.0), None)
+    largest = min(units, key=lambda u: (round(fullest[u.sku], 6), -u.vcpu))
     unit = holding or largest
-    by = filled(unit)
-    widest = by_resource(largest, wide, drawn)
-    surely = float(np.mean(np.asarray(services.whole_machines(widest)) <= 1)) >= 0.9
+    widest = services.whole_machines(drawn.by_resource(largest))
+    surely = float(np.mean(np.asarray(widest) <= 1)) >= 0.9
     return OneMachine(
         holding is not None,
         holding is not None and surely,
         unit.name,
         largest.name,
-        max(by.values()),
-        services.binding(by),
+        fullest[unit.sku],
+        services.binding(filled[unit.sku]),
     )
 
 

@@ -140,13 +140,10 @@ def _notes(s: Sizing, answer: Assessment) -> list[str]:
             "and the CPU time of an item first; then measure one machine before planning so many."
         )
     found += _disk_note(s, answer)
-    cpu = sum(p.machines for p in best.stages if p.hardware == "cpu")
-    if cpu and cpu != s.fleet.machines:
+    if not s.recommended:
         found.append(
-            f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month. "
-            "Both size alike, by processors, memory, network, disks and copies. It weighs six "
-            "criteria over all terms of payment; here prices are on demand, and fewer machines are "
-            "preferred where they cost little more."
+            f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month: "
+            "GPU machines do this as well. Shown are the servers that would do it in their place."
         )
     return found
 

@@ -61,7 +61,7 @@ def figures(s: Sizing) -> None:
         _tile(
             "Their cost a month", labels.money(usd.likely),
             f"{labels.money(usd.low)} to {labels.money(usd.high)}",
-            f"On demand; storage {labels.money(s.fleet.storage_usd)} of it",
+            f"{s.fleet.terms.capitalize()}; storage {labels.money(s.fleet.storage_usd)} of it",
         )  # fmt: skip
         _tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
         g, spare = s.guarantee, s.fleet.machines - s.fleet.carrying
@@ -113,14 +113,7 @@ def _fills(machines: float) -> str:
 def machines(s: Sizing) -> None:
     """The machines taken, and the next cheapest."""
     st.table([_fleet(f) for f in (s.fleet, *s.alternatives)], hide_index=True)
-    st.caption(
-        plain(
-            "The first is taken. Among those that cost up to "
-            f"{s.point['fewer_machines_premium']:.0%} more than the cheapest, the fewest machines "
-            "are preferred: each fails and is looked after on its own. A database is not split "
-            "while one machine holds it."
-        )
-    )
+    st.caption(plain(s.chosen))
 
 
 def _fleet(f: Fleet) -> dict[str, str]:
@@ -130,6 +123,7 @@ def _fleet(f: Fleet) -> dict[str, str]:
         "Runs out first": RESOURCE_TITLES[f.binds],
         "Machines": plain(labels.money(f.usd)),
         "Storage": plain(labels.money(f.storage_usd)),
+        "Paid": f.terms,
         "Price": labels.price_age(f.price) if f.price is not None else "your quote",
     }
 

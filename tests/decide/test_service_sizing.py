@@ -18,23 +18,6 @@ from engine.workload.services_terms import ServicesTerms
 from engine.workload.settings import Settings
 
 TODAY = date(2026, 12, 1)
-ALL_ON_CPUS = ("fintech-replicas", "internal-dashboard", "event-logging", "50-microservices",
-               "web-crawler")  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ALL_ON_CPUS)
-@pytest.mark.parametrize("copies", [None, 5])
-def test_the_page_and_the_decision_count_the_same_machines(name: str, copies: int | None) -> None:
-    settings = Settings(architecture=ServicesTerms(copies=copies))
-    answer = assess(EXAMPLES[name].workload, settings=settings, today=TODAY, draws=64)
-    place = setting(answer.workload, None, TODAY, settings)
-    stages = dict(placements(place.context.stages))["cpu"]
-    page = size(answer)
-    for fleet in (page.fleet, *page.alternatives):
-        unit = next(u for u in place.cpus if u.sku == fleet.unit_id)
-        spec = Spec("cpu", stages, None, unit, "on_demand")
-        pool = evaluate(spec, place.context.inputs.point(), place.context).pools[0]
-        assert pool.units[0] == fleet.machines, fleet.name
 
 
 def test_a_database_of_payments_stands_whole_on_three_machines() -> None:
