@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from engine.catalogue import load_catalogue
+from engine.cost.cloud import spot_terms
 from engine.decide.priors import likely
 from engine.errors import InputError
 from engine.estimate.plan import TrainingPlan
@@ -84,7 +86,10 @@ class Job:
         if self.ask.checkpoint_minutes is not None:
             return self.ask.checkpoint_minutes
         run_hours = self.total_steps * self.ask.forecast.step_s / 3600
-        return best_save_minutes(self.plan.gpus, run_hours)
+        nodes = self.ask.nodes if self.ask.spot else 0
+        return best_save_minutes(
+            self.plan.gpus, run_hours, spot_nodes=nodes, provider=self.ask.cloud
+        )
 
     @property
     def save_steps(self) -> int:
@@ -92,13 +97,21 @@ class Job:
         return max(round(self.save_minutes * 60 / self.ask.forecast.step_s), 1)
 
 
-def best_save_minutes(gpus: int, run_hours: float) -> float:
+def best_save_minutes(
+    gpus: int, run_hours: float, *, spot_nodes: int = 0, provider: str = ""
+) -> float:
     """Minutes of work between checkpoints that lose least on so many GPUs: the reliability page's.
 
     No longer than the run, which ends in a save; in whole minutes.
+
+    spot_nodes : machines that the provider may take back; each stops the run without a last save
+        where its warning is shorter than one
     """
-    mtbf = fleet_mtbf(run_parameters()["device_mtbf_gpu_hours"][1], float(gpus))
-    best = float(exact_interval(likely("checkpoint_stall_h"), mtbf))
+    save = likely("checkpoint_stall_h")
+    stops = 1 / float(fleet_mtbf(run_parameters()["device_mtbf_gpu_hours"][1], float(gpus)))
+    if spot_nodes and float(spot_terms(provider, load_catalogue().running).notice) < save:
+        stops += spot_nodes * likely("spot_interruptions_per_node_day") / 24
+    best = float(exact_interval(save, 1 / stops))
     return float(max(round(min(best, run_hours) * 60), 1))
 
 
