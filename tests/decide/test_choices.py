@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import numpy as np
 import pytest
 
-from engine.assess import assess
+from engine.assess import _Machines, _point
+from engine.decide.choices import answers_of, open_choices
+from engine.decide.context import setting
 from engine.workload.workload import Workload
 
 TODAY = date(2026, 12, 1)
@@ -21,12 +24,21 @@ JOBS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_an_open_choice_is_worth_what_each_answer_gives_worked_out_from_nothing(
-    job: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No answer takes over machines that another one asks for otherwise."""
+def test_no_answer_takes_over_machines_that_another_one_asks_for_otherwise(job: str) -> None:
+    """Shared among answers or sized from nothing, a candidate's machines and cost are the same."""
     workload = Workload.model_validate(JOBS[job])
-    shared = assess(workload, today=TODAY, draws=64)
-    assert "failure_mode" in {q.field for q in shared.next_questions}
-    monkeypatch.setattr("engine.assess._Machines.known", lambda self, context: {})
-    assert assess(workload, today=TODAY, draws=64).next_questions == shared.next_questions
+    machines, taken_over = _Machines(), 0
+    for field in open_choices(workload):
+        for answer in answers_of(field):
+            place = setting(workload.model_copy(update={field: answer}), None, TODAY)
+            known = machines.known(place.context)
+            taken_over += bool(known)
+            shared, scores = _point(place, known)
+            alone, scores_alone = _point(place, {})
+            assert [e.spec for e in shared] == [e.spec for e in alone], answer
+            for one, other in zip(shared, alone, strict=True):
+                assert np.array_equal(one.usd_per_month, other.usd_per_month), answer
+                for a, b in zip(one.pools, other.pools, strict=True):
+                    assert np.array_equal(a.paid_units, b.paid_units), answer
+            assert np.array_equal(scores, scores_alone), answer
+    assert taken_over >= 3
