@@ -208,6 +208,7 @@ def _sources(
     return {
         "Machines": machines,
         "Network": wires,
+        "Storage": of("sto-nvme"),
         "Racks": of("fac-rack-pdu"),
         "Liquid cooling": (*of("fac-liquid"), *kw) if site.cooling == "liquid" else (),
         "Installation": of("fac-spares", "installation_part"),

@@ -55,16 +55,19 @@ def stated(terms: CostTerms) -> Demand | None:
 def of_runs(machines: float, busy_share: float, variation: float) -> Demand:
     """Machines that all work while runs do, in months that swing around the mean.
 
+    machines : need not be whole: a mean of runs side by side
     variation : from one month to the next over the mean; months come in pairs, one above by half
         of it and one below
     """
     shares, levels = [], []
     for swing in (1 - variation / 2, 1 + variation / 2):
         busy = busy_share * max(swing, 0.0)
-        # What does not fit into a month's hours runs side by side on more machines.
-        copies = max(1.0, busy)
-        levels += [0.0, np.ceil(machines * copies)]
-        shares += [0.5 * (1 - busy / copies), 0.5 * busy / copies]
+        # What does not fit into a month's hours runs side by side on more machines; these are
+        # whole ones, so that they work a little less, and the machine-hours stay.
+        level = np.ceil(machines * max(1.0, busy) - 1e-9)
+        part = machines * busy / level
+        levels += [0.0, level]
+        shares += [0.5 * (1 - part), 0.5 * part]
     return commitment.levels(tuple(levels), tuple(shares))
 
 

@@ -178,10 +178,10 @@ def _demand(case: Case) -> tuple[Demand | None, str]:
     if stated is not None:
         return (stated, "") if stated.peak > 0 else (None, "the demand stated is none at all")
     pool = _lead(case)
-    machines = float(np.ceil(pool.paid_units[0] / pool.unit.per_machine - 1e-9))
+    machines = float(pool.paid_units[0]) / pool.unit.per_machine
     variation = float(case.point["monthly_variation"][0])
     if pool.service:  # its machines for the peak stay on; what follows the load is the user's own
-        return demands.of_service(machines, case.answer.workload), ""
+        return demands.of_service(float(np.ceil(machines - 1e-9)), case.answer.workload), ""
     share = min(float(pool.busy_hours[0]) / HOURS_PER_MONTH, 1.0)
     return demands.of_runs(machines, share, variation), ""
 

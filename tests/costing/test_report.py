@@ -335,6 +335,22 @@ def test_months_of_runs_swing_around_their_mean() -> None:
     # At 90% the busy months need 108% of the hours of four machines: five for a part of them.
     busy = demands.of_runs(4, 0.9, 0.4)
     assert busy.peak == 5
+    # The machine-hours stay: 4 x 0.9, also where the machines of a mean are not whole.
+    assert busy.mean == pytest.approx(3.6)
+    assert demands.of_runs(3.5, 0.9, 0.4).mean == pytest.approx(3.15)
+
+
+def test_a_mix_of_the_plan_is_never_dearer_than_renting_it() -> None:
+    # Runs side by side fill 429.1 servers on demand; a mix counts whole ones for the same work.
+    found = report("disk-bound-pipeline")
+    rented = found.way("on_demand").headline
+    assert rented is not None
+    mixes = [w for w in found.demand.mixes if w.acquisition.endswith("+on_demand")]
+    assert mixes
+    for way in mixes:
+        assert way.headline is not None
+        assert way.rented_alone == pytest.approx(rented.per_month.likely, abs=0.005)
+        assert way.headline.per_month.likely <= rented.per_month.likely + 0.005
 
 
 def test_the_idle_budget_is_a_share_of_the_plans_own_bill() -> None:
