@@ -101,6 +101,37 @@ def half_width(errors: Array, weight: Array, share: float = 0.8) -> float:
     return float(size[order][np.searchsorted(reached, share - 1e-12)])
 
 
+def left_out_figures(left: LeftOut, weight: Array) -> list[tuple[str, float, str]]:
+    """Id, value and meaning of the figures of the accuracy on groups that were left out: median
+    and 90th percentile of the absolute errors, and the share of rows inside the 80% interval.
+    """
+    found = []
+    for name, parts in FIGURES:
+        told = [np.isfinite(left.errors[p]) for p in parts]
+        errors = np.concatenate([left.errors[p][t] for p, t in zip(parts, told, strict=True)])
+        widths = [
+            np.where(left.known[t], *_half_widths(left, p, weight))
+            for p, t in zip(parts, told, strict=True)
+        ]
+        ape = np.abs(np.expm1(errors))
+        inside = np.mean(np.abs(errors) <= np.concatenate(widths))
+        found += [
+            (f"{name}_median", float(np.median(ape)), f"median error of {name}"),
+            (f"{name}_p90", float(np.quantile(ape, 0.9)), f"90th percentile of errors of {name}"),
+            (f"{name}_coverage", float(inside), f"share of {name} inside the 80% interval"),
+        ]
+    return found
+
+
+def _half_widths(left: LeftOut, name: str, weight: Array) -> tuple[float, float]:
+    """Half width of the 80% interval where the fit knew the engine and generation, or not."""
+    error = left.errors[name]
+    seen = left.known if _any(error, left.known) else np.ones_like(left.known)
+    width = half_width(error, weight * seen)
+    other = half_width(error, weight * ~left.known) if _any(error, ~left.known) else width
+    return width, max(other, 1.5 * width)
+
+
 def shipped_fit() -> Fit:
     """The fit that `data/calibration_serving.csv` holds."""
     values = shipped_calibration().values
@@ -165,14 +196,14 @@ def write(path: Path, t: Table, full: Fit, left: LeftOut, today: str) -> None:
             add(f"rows.{kind}.{value}", int(rows.sum()), 0, "rows", what, _sources(t, rows), "high")
     weight = weights_of(t)
     every = _sources(t, np.ones(len(t), dtype=bool))
-    for name, error in left.errors.items():
+    for name in left.errors:
+        known, new = _half_widths(left, name, weight)
         what = f"half width of the 80% interval, groups left out: {name}"
-        seen = left.known if _any(error, left.known) else np.ones_like(left.known)
-        width = half_width(error, weight * seen)
-        add(f"width.{name}", width, 0.15, "log", what, every, "medium")
-        other = half_width(error, weight * ~left.known) if _any(error, ~left.known) else width
+        add(f"width.{name}", known, 0.15, "log", what, every, "medium")
         what = f"the same where the engine or the generation is new: {name}"
-        add(f"width.new.{name}", max(other, 1.5 * width), 0.3, "log", what, every, "low")
+        add(f"width.new.{name}", new, 0.3, "log", what, every, "low")
+    for id, value, what in left_out_figures(left, weight):
+        add(f"figure.{id}", value, 0, "fraction", f"groups left out: {what}", every, "medium")
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(table)
     shipped_calibration.cache_clear()

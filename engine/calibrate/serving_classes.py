@@ -73,3 +73,16 @@ def cache_of(kv_bytes: float) -> str:
 def kind_of(latent_cache: bool, experts: float) -> str:
     """Class of a network: "mla" (compressed cache), "moe" or "dense"."""
     return "mla" if latent_cache else "moe" if experts > 1 else "dense"
+
+
+# What the loop of an engine runs in, which is most of what a request costs beside its products.
+# TensorRT-LLM left its C++ runtime for PyTorch with 1.0.
+_HOSTS = {
+    "compiled": ("trtllm-static", "trtllm-2024", "trtllm-script", "trtllm-nim", "trtllm-nim2"),
+    "python": ("trtllm-2025", "vllm-2024", "vllm-2025", "sglang-2025", "deepspeed-mii"),
+}
+
+
+def host_of(engine: str) -> str:
+    """What a server's engine runs in: "compiled" or "python"; "" for all others."""
+    return next((host for host, engines in _HOSTS.items() if engine in engines), "")

@@ -50,9 +50,9 @@ def closed_loop(
 ) -> Loop:  # fmt: skip
     """Time to first token, per token and rate with a fixed number of users.
 
-    At most `slots` answers are under way; others wait for one of them to end. Those under way
-    prefill beside one another's decoding: each answer lives through as many prefills as there are
-    others, of which `interleave` lengthens its tokens and `queue` its first one.
+    At most `slots` answers are under way; others wait for one of them to end. In the time of one
+    answer each of the others begins one too: of their prefills some are waited for before the
+    first token, and of the rest `interleave` lengthens the tokens after it.
     """
     room = np.clip(slots(net, hw, plan, eff, prompt + answer, usable), 1.0, MAX_SEQUENCES * plan.pp)
     batch = np.minimum(users, room)
@@ -61,19 +61,33 @@ def closed_loop(
     together = np.clip(2.0 * CHUNK_TOKENS / prompt, 1.0, batch)
     shared = prompt_seconds_each(net, hw, plan, eff, together, prompt)
     further = np.maximum(answer - 1.0, 1.0)
-    itl = step + eff.interleave * np.maximum(batch - 1.0, 0.0) * shared / further
-    ahead = eff.queue * np.maximum(batch - 1.0, 0.0) ** eff.queue_power * shared
-    # Long prompts end one after another: their answers no longer start, and end, together.
-    ahead = ahead * (prompt / 1000.0) ** -eff.queue_prompt
+    others = np.maximum(batch - 1.0, 0.0)
+    waited = eff.first_wave * others + _gathered(eff, batch, prompt, shared)
+    itl = step + eff.interleave * np.maximum(others - waited, 0.0) * shared / further
     # Machine repair with one server: R² + R·(Z − B·S) − S·Z = 0 (Schweitzer's approximation).
     think = further * itl
     excess = batch * shared - think
     served = 0.5 * (excess + np.sqrt(excess**2 + 4.0 * shared * think))
-    ahead = ahead + eff.contention * np.maximum(served - shared, 0.0)
+    ahead = waited * shared + eff.contention * np.maximum(served - shared, 0.0)
     begin = lone + 0.5 * np.where(batch > 1, step, 0.0) + ahead
     life = begin + further * itl
     wait = np.maximum(users - batch, 0.0) / batch * life
     return Loop(begin + wait, itl, batch / life, batch)
+
+
+def _gathered(eff: Efficiencies, batch: Real, prompt: Real, shared: Real) -> Array:
+    """Prefills of others that are waited for where all lengths are the same.
+
+    Answers that begin together then end together, and their users' next prompts come together.
+    The first is taken in alone and the rest with it: (B − 1)²/B on average. A step takes in no
+    more than `step_tokens`: beyond that, answers that began a step apart also end a step apart,
+    and a prompt waits for its own step and the one before. The front end passes requests on one
+    by one: prompts that take less than `front_ms` never gather.
+    """
+    apart = np.maximum(1.0 - eff.front_ms * 1e-3 / shared, 0.0)
+    free = eff.gathered * apart * np.maximum(batch - 1.0, 0.0) ** 2 / batch
+    most = np.maximum(2.0 * eff.step_tokens / prompt - 2.0, 1.0)
+    return np.asarray(free / np.sqrt(1.0 + (free / most) ** 2))
 
 
 @dataclass(frozen=True, slots=True)

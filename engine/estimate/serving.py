@@ -18,7 +18,13 @@ from typing import Literal
 
 import numpy as np
 
-from engine.calibrate.serving_classes import cache_of, generation_of, kind_of, precision_of
+from engine.calibrate.serving_classes import (
+    cache_of,
+    generation_of,
+    host_of,
+    kind_of,
+    precision_of,
+)
 from engine.catalogue import Accelerator
 from engine.errors import DataError
 from engine.estimate.estimate import Estimate
@@ -112,7 +118,7 @@ def efficiencies_of(
     """
     effects = (
         f"kind.{kind}", f"cache.{engine}.{cached}", f"pair.{generation}.{engine}",
-        f"gpu.{generation}", f"engine.{engine}", f"bits.{precision}",
+        f"gpu.{generation}", f"engine.{engine}", f"bits.{precision}", f"host.{host_of(engine)}",
     )  # fmt: skip
     values = shipped_calibration().values
     found = {}

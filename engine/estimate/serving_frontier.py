@@ -73,13 +73,16 @@ def frontier(candidates: Sequence[Candidate], ask: ServingAsk) -> tuple[Frontier
             inside &= points.ttft_target <= ask.targets.ttft_s
         if not inside.any():
             continue
-        rate = points.rate[inside]
+        # The fullest that the targets allow lies between two points of the curve.
+        fullest = min(float(c.capacity.requests_per_s), most)
+        rate = np.append(points.rate[inside], [fullest] if fullest > 0 else [])
+        tpot = np.interp(rate, points.rate, points.tpot_mean)
+        ttft = np.interp(rate, points.rate, points.ttft_target)
         usd = fleet_usd(c, ask, rate, np.full(len(rate), ask.traffic.mean))
         rows += [
             (float(u), float(t), float(f), float(r), number)
-            for u, t, f, r in zip(usd, points.tpot_mean[inside], points.ttft_target[inside], rate,
-                                  strict=True)
-        ]  # fmt: skip
+            for u, t, f, r in zip(usd, tpot, ttft, rate, strict=True)
+        ]
     rows.sort()
     best: list[FrontierPoint] = []
     for dollars, tpot, ttft, _, number in rows:

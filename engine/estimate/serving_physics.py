@@ -120,9 +120,10 @@ class Efficiencies:
     prefill_token_us: Real
     interleave: Real
     contention: Real
-    queue: Real
-    queue_power: Real
-    queue_prompt: Real
+    first_wave: Real
+    gathered: Real
+    front_ms: Real
+    step_tokens: Real
     saturated: Real
     weight_memory: Real
     cache_memory: Real

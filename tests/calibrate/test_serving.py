@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 
 from engine.calibrate.backtest_serving import backtest_serving
 from engine.calibrate.serving import FIGURES, half_width, shipped_fit
-from engine.calibrate.serving_classes import engine_of
+from engine.calibrate.serving_classes import engine_of, host_of
 from engine.calibrate.serving_fit import fit
-from engine.calibrate.serving_protocols import predict
+from engine.calibrate.serving_protocols import closed_loop, predict
 from engine.calibrate.serving_rows import NEEDED, hardware_of_name, read, table_of
 from engine.cli import main
 from engine.errors import ImportFileError
+from engine.estimate.queueing import Real
+from engine.estimate.serving import prefill_seconds, prompt_seconds_each
 
 # Runs as their publishers state them: TensorRT-LLM static batch, and NIM with 100 users.
 STATIC = {
@@ -134,6 +137,62 @@ def test_no_cell_breaks_a_row(cells: dict[str, object]) -> None:
     if not reading.skipped:
         found = predict(table_of([reading]), shipped_fit().efficiencies(table_of([reading])))
         assert found.itl.shape == (1,)
+
+
+def one(x: Real) -> float:
+    return float(np.ravel(x)[0])
+
+
+def closed(users: float, prompt: float, answer: float, **told: float) -> tuple[float, float]:
+    """Prefills of others before the first token, and in all tokens after it, in a closed loop."""
+    t = table_of([read(CLOSED | {"engine": "vllm 0.12", "weight_dtype": "fp8"})])
+    plain = {"first_wave": 1e-9, "gathered": 1e-9, "front_ms": 1e-9, "contention": 1e-9,
+             "interleave": 1.0, "step_tokens": 8192.0, "prefill_ms": 1e-9}  # fmt: skip
+    eff = shipped_fit().efficiencies(t)
+    eff = replace(eff, **{k: np.array([v]) for k, v in (plain | told).items()})
+    net, hw, plan = t.network, t.hardware, t.plan
+    found = closed_loop(net, hw, plan, eff, users, prompt, answer)
+    alone = closed_loop(net, hw, plan, replace(eff, interleave=np.array([1e-9])), users, prompt,
+                        answer)  # fmt: skip
+    together = np.clip(4096.0 / prompt, 1.0, users)
+    shared = one(prompt_seconds_each(net, hw, plan, eff, together, prompt))
+    begin = one(prefill_seconds(net, hw, plan, eff, 1.0, prompt))
+    begin += 0.5 * one(alone.itl) * (users > 1)
+    after = (one(found.itl) - one(alone.itl)) * (answer - 1.0)
+    return (one(found.ttft) - begin) / shared, after / shared
+
+
+def test_users_of_equal_requests_wait_for_one_another() -> None:
+    # Ten prompts at once: the first is done after one prefill, the other nine after ten. Beside
+    # their own that is (0 + 9 · 9)/10 = 8.1 of others on average.
+    before, _ = closed(10, 2000, 200, gathered=1.0, step_tokens=1e9)
+    assert before == pytest.approx(8.1, rel=0.01)
+    # 16 prompts a step: a prompt that just missed one waits for all 16 of it and for the 15 that
+    # are taken in with it, a little less than 31; and never for fewer than one.
+    many, after = closed(250, 2000, 200, gathered=1.0, step_tokens=32_000.0)
+    assert 28 < many < 31
+    few, _ = closed(50, 7000, 200, gathered=1.0, step_tokens=8192.0)
+    assert few == pytest.approx(1.0, rel=0.01)
+    # What was not waited for before the first token is met after it: 249 of others in all.
+    assert many + after == pytest.approx(249, rel=0.01)
+
+
+def test_a_run_that_begins_at_once_is_remembered_in_its_mean() -> None:
+    # 65 users send ten requests each. First, the user at place k waits for k - 1 prefills, 32 on
+    # average; of the ten that makes 3.2, 0.05 for each other user.
+    before, after = closed(65, 1000, 500, first_wave=0.05)
+    assert before == pytest.approx(3.2, rel=0.01)
+    assert before + after == pytest.approx(64, rel=0.01)
+
+
+def test_a_slow_front_end_keeps_prompts_apart() -> None:
+    loose, _ = closed(50, 200, 200, gathered=1.0, front_ms=1e6, step_tokens=1e9)
+    assert loose == pytest.approx(0.0, abs=0.01)
+
+
+def test_hosts_of_engines() -> None:
+    names = ("trtllm-nim", "trtllm-2025", "vllm-2025", "llamacpp-any")
+    assert [host_of(n) for n in names] == ["compiled", "python", "python", ""]
 
 
 def test_names_of_engines_and_gpus() -> None:
