@@ -23,7 +23,6 @@ MAX_GPUS = 16_384
 MAX_TP, MAX_PP, MAX_CP = 8, 64, 64
 LEAST_CONTEXT = 4096  # tokens of a sequence that a context rank keeps at least
 MICRO_BATCHES = (1, 2, 4, 8, 16)
-FOUR_BITS = 0.6  # bytes a parameter of 4-bit weights with scales and 16-bit ends
 UNEVEN = 1.05  # most that the fullest stage may hold of the mean
 MAX_VP = 8
 NONE, SELECTIVE, FULL = 0, 1, 2  # recomputation
@@ -92,11 +91,10 @@ def enumerate_plans(
     if task == "qlora" or not of_a_usual_kind(shape):
         # No trainer splits 4-bit weights, or other networks, but by sharding them.
         tps, pps, cps = [1], [1], [1]
-    eps = [e for e in _powers(gpus) if shape.experts % e == 0] if shape.is_moe else [1]
+    spread = shape.is_moe and task != "qlora"
+    eps = [e for e in _powers(gpus) if shape.experts % e == 0] if spread else [1]
     # Ways to shard: ZeRO-1, ZeRO-2, FSDP over all ranks; FSDP and ZeRO-1 inside each machine.
     ways: tuple[int, ...] = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
-    if task == "qlora" and shape.total_params * FOUR_BITS < hw.memory_gib * 2**30:
-        ways = (1,)  # 4-bit weights are sharded only where one card does not hold them
     tp, pp, cp, ep, micro, way = _product(tps, pps, cps, eps, MICRO_BATCHES, ways)
     dp = gpus / (tp * pp * cp)
     share = global_batch / np.maximum(dp, 1e-9) / micro if global_batch else pp
@@ -237,22 +235,29 @@ def network_of(shape: ModelShape, seq_len: float) -> dict[str, float]:
     }  # fmt: skip
 
 
-def stack_of(plans: Plans, software: Software, recipes: bool = True) -> NDArray[np.int_]:
+def stack_of(
+    plans: Plans, software: Software, recipes: bool = True, task: str = "pretrain"
+) -> NDArray[np.int_]:
     """Family of software of each plan: weights are sharded by PyTorch (or JAX) alone.
 
     recipes : whether vendors' recipes are for the hardware; elsewhere a team runs such code itself,
         and PyTorch alone where nothing splits the model
+    task : 4-bit weights (qlora) are PyTorch's too, no Megatron-type code keeps them
     """
     sharded = {"jax": JAX, "legacy": LEGACY}.get(software, NATIVE)
+    if task == "qlora":
+        return np.where(plans.zero >= 3, sharded, JAX if software == "jax" else NATIVE)
     if software != "recipes" or recipes:
         return np.where(plans.zero >= 3, sharded, _STACKS[software])
     alone = plans.tp * plans.pp * plans.cp * plans.ep == 1
     return np.where((plans.zero >= 3) | alone, NATIVE, PLAIN)
 
 
-def megatron_type(plans: Plans, software: Software, recipes: bool = True) -> Array:
+def megatron_type(
+    plans: Plans, software: Software, recipes: bool = True, task: str = "pretrain"
+) -> Array:
     """1 where the code is of the Megatron type: its selective recomputation is another."""
-    stack = stack_of(plans, software, recipes)
+    stack = stack_of(plans, software, recipes, task)
     return np.asarray(np.isin(stack, (TUNED, PLAIN, LEGACY))).astype(float)
 
 
@@ -263,7 +268,7 @@ def step_inputs(
     """Rows of the step model for plans of one job; scalars broadcast over the plans."""
     n = len(plans)
     reduced = plans.zero >= 2
-    megatron = megatron_type(plans, software, hw.recipes) > 0
+    megatron = megatron_type(plans, software, hw.recipes, task) > 0
     selective = np.where(megatron, SELECTIVE_MEGATRON, SELECTIVE_NATIVE)
     again = np.select([plans.recompute == FULL, plans.recompute == SELECTIVE], [1.0, selective], 0)
     one = network_of(shape, seq_len) | {
@@ -284,5 +289,5 @@ def step_inputs(
         # ZeRO-2 gathers its weights once a step.
         gathers=np.where(plans.zero >= 3, 2.0, 1.0 / plans.micro_batches),
         year=np.broadcast_to(np.asarray(year, dtype=float), plans.gpus.shape),
-        peak_class=np.full(n, hw.peak_class), stack=stack_of(plans, software, hw.recipes),
+        peak_class=np.full(n, hw.peak_class), stack=stack_of(plans, software, hw.recipes, task),
     )  # fmt: skip

@@ -50,7 +50,7 @@ def plans_memory(
         gpus=1, seq_len=seq_len, task=task, precision=precision, lora_rank=lora_rank,
         flash_attention=software != "legacy",
     )  # fmt: skip
-    megatron = megatron_type(plans, software, recipes)
+    megatron = megatron_type(plans, software, recipes, task)
     lean = (plans.recompute == SELECTIVE) & (megatron > 0)
     kept = 2.0 / 3.0 if shape.gated_mlp else 1.0 / 2.0
     width = memory_inputs(shape, usual).mlp_width

@@ -36,12 +36,15 @@ class PlanSpace:
     """Valid plans, and the memory of each at each level of recomputation.
 
     memory, total : GiB of the fullest GPU, shape (levels, plans)
+    whole_first : weights are sharded only on fleets where no whole copy fits a card, as 4-bit ones
+        are: hardly any trainer shards those
     """
 
     plans: Plans
     levels: tuple[int, ...]
     memory: MemoryBreakdown
     total: Array
+    whole_first: bool = False
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -55,6 +58,10 @@ class PlanSpace:
         """Plans that fit a card, with the least recomputation that lets them; least first."""
         fit = fits(self.total, reported_gib)
         first = np.where(fit.any(axis=0), fit.argmax(axis=0), len(self.levels))
+        if self.whole_first:
+            whole = fit.any(axis=0) & (self.plans.zero < 3)
+            enough = np.isin(self.plans.gpus, self.plans.gpus[whole])
+            first = np.where(enough & (self.plans.zero >= 3), len(self.levels), first)
         rows = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(self.levels))]
         level = first[rows]
         recompute = np.array(self.levels, dtype=float)[level]
@@ -66,7 +73,8 @@ def space_of(job: Job, plans: Plans, hw: Hardware, levels: Sequence[int] = LEVEL
     """Given plans of a job with what they need at some levels of recomputation."""
     by_level = replace(plans, recompute=np.array(levels, dtype=float)[:, None])
     memory = memory_of(job, by_level, hw)
-    return PlanSpace(plans, tuple(levels), memory, np.asarray(memory.total))
+    total = np.asarray(memory.total)
+    return PlanSpace(plans, tuple(levels), memory, total, job.task == "qlora")
 
 
 def memory_of(job: Job, plans: Plans, hw: Hardware) -> MemoryBreakdown:
@@ -91,19 +99,14 @@ def kept_plans(job: Job, hw: Hardware, sizes: Mapping[int, int]) -> PlanSpace:
     return _kept(
         _Like(
             job.shape, job.task, job.precision, job.seq_len, job.software, job.lora_rank,
-            tuple(sizes.items()), hw.node, min(hw.domain, MAX_TP), hw.recipes,
-            hw.memory_gib if job.task == "qlora" else 0.0, job, hw,
+            tuple(sizes.items()), hw.node, min(hw.domain, MAX_TP), hw.recipes, job, hw,
         )
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Like:
-    """What a space depends on: of a job, and of the machines.
-
-    memory_gib : of the card where it decides which plans are valid: 4-bit weights that one card
-        holds are not split; 0 elsewhere
-    """
+    """What a space depends on: of a job, and of the machines."""
 
     shape: ModelShape
     task: str
@@ -115,7 +118,6 @@ class _Like:
     node: int
     domain: float
     recipes: bool
-    memory_gib: float
     job: Job = field(compare=False)
     hw: Hardware = field(compare=False)
 

@@ -155,7 +155,8 @@ def software_years(job: Job, plans: Plans, hw: Hardware) -> Array:
     """Release of each plan's code: as the job says, or the newest whose steps were published."""
     if job.software_year is not None:
         return np.full(len(plans), job.software_year)
-    return np.array(shipped_calibration().newest_years)[stack_of(plans, job.software, hw.recipes)]
+    stack = stack_of(plans, job.software, hw.recipes, job.task)
+    return np.array(shipped_calibration().newest_years)[stack]
 
 
 def training_plan(found: Found, i: int) -> TrainingPlan:
@@ -163,7 +164,7 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
     p, job = found.plans, found.job
     hw = found.hardware[int(found.which[i])][0]
     recompute: Recompute = {SELECTIVE: "selective", FULL: "full"}.get(int(p.recompute[i]), "none")  # type: ignore[assignment]
-    fsdp = p.zero[i] >= 3 or megatron_type(p, job.software, hw.recipes)[i] == 0
+    fsdp = p.zero[i] >= 3 or megatron_type(p, job.software, hw.recipes, job.task)[i] == 0
     stack: Stack = "fsdp" if fsdp else "megatron"
     whole, shard = int(p.dp[i] * p.cp[i]), int(p.shard[i])
     unsharded = shard == 1 < whole

@@ -72,6 +72,7 @@ def test_what_no_trainer_splits_is_not_proposed() -> None:
     assert 8 in p.tp
     p = enumerate_plans(B70, HW, 8, 4096, 64, "qlora")
     assert (p.tp * p.pp * p.cp == 1).all()
+    assert set(enumerate_plans(MIXTRAL, HW, 8, 4096, 64, "qlora").ep) == {1}
     # Context ranks take two pieces of a sequence each.
     p = enumerate_plans(B8, HW, 64, 2 * 12_289, 64, "pretrain")
     assert set(p.cp) == {1}

@@ -94,6 +94,28 @@ def test_the_smallest_fit_is_what_was_run(job: Job, least: int, most: int) -> No
     assert told.memory.likely <= told.memory.usable
 
 
+def test_weights_in_four_bits_are_shared_where_one_card_has_no_room_for_the_sequence() -> None:
+    # 70 billion in 4 bits are 41 GiB, embedding and head in 32. A sequence of 8,192 tokens leaves
+    # 80 layers x 8,192 x 8,192 x 4 bytes (32 bits are passed on) = 20 GiB of inputs and
+    # 8,192 x 128,256 logits of 10 to 16 bytes = 10 to 16 GiB, and a layer: too tight for one card
+    # of 80 GB, well within it once two cards share the weights.
+    job = Job(B70, 1e8, (FAST,), task="qlora", seq_len=8192)
+    told = smallest_fit(job)
+    assert not isinstance(told, NothingFits)
+    assert (told.plan.gpus, told.plan.zero_stage, told.plan.stack) == (2, 3, "fsdp")
+    # A short one fits one card, and then no fleet shards what each card can hold.
+    short = replace(job, seq_len=2048, gpus=(8, 8))
+    found = search(short)
+    assert not isinstance(found, NothingFits)
+    assert (found.plans.zero < 3).all()
+
+
+def test_weights_in_four_bits_are_pytorchs() -> None:
+    # Vendors' recipes keep none: memory and time are those of PyTorch's code.
+    told = first(Job(B8, 1e8, (FAST,), task="qlora", gpus=(1, 1)))
+    assert told.plan.stack == "fsdp"
+
+
 @pytest.mark.parametrize("job", [
     Job(B8, 1e9, (FAST,), task="finetune"), Job(B70, 1e9, (FAST,), task="finetune"),
     Job(B70, 1e8, (FAST,), task="lora"),
