@@ -36,7 +36,10 @@ Hardware = Literal["gpu", "cpu"]
 
 @dataclass(frozen=True, slots=True)
 class PriceTag:
-    """Whose price it is, on which terms, of which day and how old, with its source."""
+    """Whose price it is, on which terms, of which day and how old, with its source.
+
+    usd_per_unit_hour : as it was read; None where it is worked out
+    """
 
     provider: str
     terms: str
@@ -46,6 +49,7 @@ class PriceTag:
     source: str
     region: str = ""
     confidence: str = ""
+    usd_per_unit_hour: float | None = None
 
 
 def machine_id(sku: str, per_machine: int) -> str:

@@ -358,7 +358,7 @@ def _tag(ref: PriceRef | None, terms: str) -> PriceTag:
         )
     return PriceTag(
         ref.provider, terms, ref.as_of, ref.age_days, ref.freshness, ref.source, ref.region,
-        ref.confidence,
+        ref.confidence, ref.usd_per_unit_hour,
     )  # fmt: skip
 
 

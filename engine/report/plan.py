@@ -259,8 +259,9 @@ def price_section(prices: tuple[Price, ...], today: date) -> tuple[Section, ...]
 
 
 def _terms(p: Price) -> str:
-    region = "" if p.region in ("", "any") else p.region
-    return ", ".join(x for x in (p.terms, region or "any region") if x)
+    if p.as_of is None:
+        return "capital, power, space and staff by the hour"
+    return f"{p.terms}, {'any region' if p.region in ('', 'any') else p.region}"
 
 
 def input_table(rows: Iterable[tuple[str, str, str, str, str]]) -> Table:

@@ -34,6 +34,7 @@ from engine.workload.answers import Kind, ModelClass
 from engine.workload.settings import Settings
 from engine.workload.workload import Workload
 
+SAME = 1e-6  # share by which a price may differ from itself
 SHOWN, REFUSED = 10, 6  # rows of machines and offers, and of machines that can't
 RESTS_ON = (
     "GPU capacity: formulae fitted to public serving runs, checked against event simulation. CPU "
@@ -106,10 +107,13 @@ def _lead(report: ServingReport, planned: ServingOption | None) -> tuple[str, ..
 def _price_said(option: ServingOption, report: ServingReport) -> str:
     machine = option.candidate.machine
     tag = machine.price
-    read = f", read {words.day(tag.as_of)} ({words.age(tag.age_days)})" if tag.as_of else ""
+    if tag.as_of is None:  # what capital, power, space and staff come to
+        hour = words.money(machine.usd_per_unit_hour.likely)
+        return f"{hour} an hour a {_unit(machine)}, {words.terms(tag.terms)}"
+    read = f", read {words.day(tag.as_of)} ({words.age(tag.age_days)})"
     return (
         f"{words.money(machine.usd_per_unit_hour.likely)} an hour a {_unit(machine)}, "
-        f"{tag.provider}{read}"
+        f"{tag.provider}, {words.terms(tag.terms)}{read}"
     )
 
 
@@ -335,8 +339,12 @@ def _prices(report: ServingReport) -> tuple[Price, ...]:
     if report.chosen is None:
         return ()
     machine = report.chosen.candidate.machine
-    likely = machine.usd_per_unit_hour.likely
-    found = [_tagged(machine, machine.price, likely, used=True)]
+    found = [_tagged(machine, machine.price, machine.usd_per_unit_hour.likely, used=True)]
+    found += [
+        _tagged(machine, tag, tag.usd_per_unit_hour, used=False)
+        for tag in machine.others
+        if tag.usd_per_unit_hour is not None and tag != machine.price
+    ]
     others = [o.candidate.machine for o in report.answer.options[:SHOWN]]
     found += [
         _tagged(m, m.price, m.usd_per_unit_hour.likely, used=False) for m in others if m != machine
@@ -345,6 +353,9 @@ def _prices(report: ServingReport) -> tuple[Price, ...]:
 
 
 def _tagged(machine: Machine, tag: PriceTag, usd: float, *, used: bool) -> Price:
-    return Price(machine.name, _unit(machine), usd, tag.provider, "", words.terms(tag.terms),
-                 tag.region, tag.as_of, tag.age_days, tag.freshness, tag.confidence, tag.source,
+    terms, listed = words.terms(tag.terms), tag.usd_per_unit_hour
+    if listed is not None and abs(usd / listed - 1.0) > SAME:
+        terms += f" (listed at {words.money(listed)}; the time of those taken back is paid as well)"
+    return Price(machine.name, _unit(machine), usd, tag.provider, "", terms, tag.region,
+                 tag.as_of, tag.age_days, tag.freshness, tag.confidence, tag.source,
                  used)  # fmt: skip
