@@ -18,6 +18,7 @@ from engine.assessment import (
     StagePlan,
     Veto,
 )
+from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
 from engine.decide.findings import Findings, count, duration, money, usd_per_point
 from engine.decide.priors import likely
@@ -25,6 +26,7 @@ from engine.decide.sensitivity import Turn
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
+from engine.explain.services_pipeline import own_stages_note
 from engine.wording import rough
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, Workload
@@ -83,12 +85,22 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         assumptions=tuple(_assumptions(context)),
         architecture=architecture(context, best),
         shares=tuple(context.inputs.shares.items()),
-        warnings=(*f.notes, *_warnings(best)),
+        warnings=(*f.notes, *_own_stages(f), *_warnings(best)),
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
         settings=context.settings,
     )
+
+
+def _own_stages(f: Findings) -> tuple[str, ...]:
+    """The plan of the stages that the person listed, where there are any."""
+    ctx = f.context
+    if not ctx.settings.architecture.stage_hours:
+        return ()
+    costs = ctx.settings.costs
+    gpus = gpu_units(ctx.catalogue, ctx.workload, f.today, costs)
+    return (own_stages_note(ctx, gpus, cpu_units(ctx.catalogue, ctx.workload, f.today, costs)),)
 
 
 # --- the sentence

@@ -26,10 +26,10 @@ from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import Named
 from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
-from engine.wording import number
+from engine.wording import money, number
 from engine.workload.answers import Kind
 from engine.workload.services_terms import ServicesTerms
-from engine.workload.workload import HOURS_PER_MONTH
+from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 CPU_UNITS, GPU_UNITS = 6, 8
 DRAWS = 128
@@ -133,15 +133,21 @@ def plan(answer: Assessment, catalogue: Catalogue | None = None) -> PipelinePlan
     ------
     InputError : no stages, or no hardware
     """
-    catalogue = catalogue or load_catalogue()
-    w, told = answer.workload, answer.settings.architecture
-    setup = setting(w, catalogue, answer.today, answer.settings)
-    x = setup.context.inputs.point()
-    rows = service_parameters()
     if not has_stages(answer):
         raise InputError("there are no stages", where="stages", right="one stage or more")
+    return placed_on(
+        setting(answer.workload, catalogue or load_catalogue(), answer.today, answer.settings)
+    )
+
+
+def placed_on(setup: Setting) -> PipelinePlan:
+    """The stages of a job on the hardware on offer."""
+    ctx, catalogue = setup.context, setup.context.catalogue
+    w, told = ctx.workload, ctx.settings.architecture
+    x = ctx.inputs.point()
+    rows = service_parameters()
     terms = Terms(
-        deadline_h=float(x["patience_h"][0]) if not told.stage_hours else _deadline(answer),
+        deadline_h=float(x["patience_h"][0]) if not told.stage_hours else _deadline(w),
         runs_per_month=float(x["runs_per_month"][0]),
         start_h=rows["start_min"].likely / 60,
         wire_share=rows["wire_share"].likely,
@@ -178,9 +184,36 @@ def plan(answer: Assessment, catalogue: Catalogue | None = None) -> PipelinePlan
     )
 
 
-def _deadline(answer: Assessment) -> float:
+def own_stages_note(ctx: Context, gpus: list[Unit], cpus: list[Unit]) -> str:
+    """What the stages that the person listed cost, each where it belongs; empty without any.
+
+    The recommendation answers for the job as one: what was listed stands beside it, told.
+    """
+    told = ctx.settings.architecture
+    if not told.stage_hours:
+        return ""
+    p = placed_on(Setting(ctx, gpus, cpus))
+    n = len(told.stage_hours)
+    head = "You listed a stage of your own. " if n == 1 else f"You listed {n} stages of your own. "
+    if p.best is None:
+        return head + p.why_not
+    on = "; ".join(f"{s.name} on {s.units:,} × {s.hardware}" for s in p.best.stages)
+    others = [
+        f"all on {kind} it would be {money(way.usd)}"
+        for kind, way in (("CPU servers", p.all_cpu), ("GPUs", p.all_gpu))
+        if np.isfinite(way.usd) and way.label != p.best.label
+    ]
+    beside = f" ({', '.join(others)})" if others else ""
+    return (
+        f"{head}Each where it belongs, they cost {money(p.best.usd)} a month on demand{beside}: "
+        f"{on}. The rest of this page answers for the job as one, from its own answers; where you "
+        "know the stages, follow their plan on the page of services and pipelines."
+    )
+
+
+def _deadline(w: Workload) -> float:
     """For own stages: the deadline that was told; else none but the month's own end."""
-    days = answer.workload.deadline_days
+    days = w.deadline_days
     return days * 24 if days is not None else HOURS_PER_MONTH
 
 

@@ -15,6 +15,8 @@ from engine.decide.service_sizing import HEAD
 from engine.decide.storing import ITEM
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.services import applies, size
+from engine.explain.services_pipeline import plan
+from engine.wording import money
 from engine.workload.answers import FailureMode, Kind, ModelClass
 from engine.workload.examples import EXAMPLES
 from engine.workload.jobs_terms import JobsTerms
@@ -181,3 +183,27 @@ def test_stored_events_are_paid_for_by_every_candidate() -> None:
         rented = found.pools[0].usd_per_month[0]
         assert found.usd_per_month[0] == pytest.approx(rented + by_hand, rel=1e-4)
     assert any("storage" in warning for warning in answer.warnings)
+
+
+def test_stages_of_ones_own_are_told_as_their_page_places_them() -> None:
+    """4 h on 96 vCPU that divide fully are 4 · 96/(units · vCPU) h on servers; a machine is paid
+    while its stage runs and 5 minutes before, in each of 30 runs.
+    """
+    terms = ServicesTerms(
+        stage_names="Search;Inference", stage_hours=(4.0, 30.0), stage_speedups=(1.0, 20.0),
+        stage_fractions_pct=(100.0, 99.0), stage_gb=(10.0, 0.0),
+    )  # fmt: skip
+    workload = Workload(kind=Kind.other, runs_per_month=30)
+    answer = answer_of(workload, Settings(architecture=terms))
+    placed = plan(answer)
+    assert placed.best is not None
+    search = placed.best.stages[0]
+    assert not search.on_gpu
+    unit = next(u for u in setting(workload, None, TODAY).cpus if u.name == search.hardware)
+    assert search.hours == pytest.approx(4 * 96 / (search.units * unit.vcpu))
+    paid = search.units * (search.hours + 5 / 60) * 30
+    assert search.usd == pytest.approx(paid * unit.prices["on_demand"].likely)
+    told = next(w for w in answer.warnings if "stages of your own" in w)
+    assert f"Search on {search.units:,} × {search.hardware}" in told
+    assert money(placed.best.usd) in told
+    assert not any("of your own" in w for w in answer_of(workload).warnings)
