@@ -17,9 +17,12 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
+from engine.assess import assess
 from engine.errors import InputError
+from engine.explain.services_report import services_report
 from engine.report import words
-from engine.report.pdf import BEST_STANDARD, _compile
+from engine.report.pdf import BEST_STANDARD, _compile, report
+from engine.report.pdf import pdf as recommendation
 from engine.report.plan import Figures, Plan, Table, plan_json, text_of
 from engine.report.plan_pdf import TEMPLATE, plan_pdf, shown
 from engine.report.plan_text import plan_text
@@ -357,3 +360,34 @@ def test_the_template_holds_no_figure(root: Path) -> None:
     """All figures come in as words: the template computes nothing but sizes."""
     source = (root / "data" / "plan.typ").read_text(encoding="utf-8")
     assert "calc." not in source
+
+
+# --- the drawing in the recommendation's report
+
+
+@pdftotext
+def test_the_report_of_a_service_has_its_architecture_drawn() -> None:
+    answer = assess(EXAMPLES["fintech-replicas"].workload, today=TODAY)
+    drawing = report(answer, "", {})["architecture"]["drawing"]
+    sizing = services_report(answer).sizing
+    assert sizing is not None
+    assert f"{sizing.fleet.machines:,} × {sizing.fleet.name}" in drawing["caption"]
+    assert "Leader" in drawing["alt"]
+    said = told(recommendation(answer))
+    assert "takes the writes" in said
+    assert drawing["title"] in said
+
+
+def test_the_report_of_a_training_has_none() -> None:
+    answer = assess(EXAMPLES["lora-7b"].workload, today=TODAY, draws=64)
+    assert report(answer, "", {})["architecture"]["drawing"] is None
+
+
+def test_a_quote_of_ones_own_is_told_as_such() -> None:
+    job = {"kind": "rendering", "quotes": ["h100-sxm-80gb:on_demand:0.5"]}
+    said = PLANS["jobs"](parse(job), Settings(), TODAY, "")
+    mine = [price for price in said.prices if price.source == "your quote"]
+    assert {price.usd_per_hour for price in mine} == {0.5}
+    assert mine[0].used
+    assert mine[0].age_days == 0
+    assert plan_pdf(said).startswith(b"%PDF")
