@@ -141,19 +141,35 @@ def served(
 # ---- the layout ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
 def laid_out(box: Box, ask: Ask, likely: tuple[float, float, float]) -> tuple[Replica, bool]:
     """The replica that carries most per GPU inside the targets, and whether the model fits it."""
+    found = _likely(box, ask, likely)
+    return found.replica, found.fits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LaidOut:
+    """The replica of the likely inputs, whether the model fits it, and what it gives there: the
+    row and its values, shape (1, 5) and (1, 4).
+    """
+
+    replica: Replica
+    fits: bool
+    row: Array
+    logs: Array
+
+
+@lru_cache(maxsize=1024)
+def _likely(box: Box, ask: Ask, likely: tuple[float, float, float]) -> _LaidOut:
     target = UNTOLD if ask.ttft_target_s is None else ask.ttft_target_s
     row = np.array([[*likely, target, 0.0]])
     tried = _layouts(box, ask, likely)
     good = [r for r in tried if _holds(r, likely[1] + likely[2])]
-    if not good:
-        return tried[-1], False
-    good = [r for r in good if _within(r, tried[0])] or good[:1]
-    if len(good) == 1:
-        return good[0], True
-    return good[int(_chosen(good, _worked_out(good, ask, row))[0])], True
+    fits = bool(good)
+    good = [r for r in good if _within(r, tried[0])] or good[:1] or [tried[-1]]
+    found = _worked_out(good, ask, row)
+    chosen = int(_chosen(good, found)[0]) if len(good) > 1 else 0
+    return _LaidOut(good[chosen], fits, row, found.logs[chosen])
 
 
 @lru_cache(maxsize=1024)
@@ -256,7 +272,10 @@ def _told(logs: Array) -> Served:
 def _laid_out_by_row(box: Box, ask: Ask, likely: tuple[float, float, float], rows: Array) -> Array:
     """Values of rows: all on the likely layout, or each on its own where the size is open."""
     if np.ptp(np.log(rows[:, 0] / likely[0]), axis=0) < NARROW:
-        return np.asarray(_worked_out([laid_out(box, ask, likely)[0]], ask, rows).logs[0])
+        known = _likely(box, ask, likely)
+        if np.array_equal(rows, known.row):
+            return known.logs
+        return np.asarray(_worked_out([known.replica], ask, rows).logs[0])
     tried = _layouts(box, ask, likely)
     found = _worked_out(tried, ask, rows)
     return np.asarray(found.logs[_chosen(tried, found), np.arange(len(rows))])
@@ -333,12 +352,12 @@ def _usual(floor: Array, likely: float, high: float) -> Array:
 
 def _networks(sizes: Array, active_share: float) -> Network:
     """Networks of the rows' sizes: floats where all are the same, else columns."""
-    found = [_network(float(s), active_share) for s in sizes]
-    if all(f is found[0] for f in found):
+    different, which = np.unique(sizes, return_inverse=True)
+    found = [_network(float(s), active_share) for s in different]
+    if len(found) == 1:
         return found[0]
-    return Network(
-        **{n: np.array([[float(getattr(f, n))] for f in found]) for n in Network.__slots__}
-    )
+    columns = {n: np.array([float(getattr(f, n)) for f in found]) for n in Network.__slots__}
+    return Network(**{n: c[which][:, None] for n, c in columns.items()})
 
 
 @lru_cache(maxsize=1024)
@@ -349,6 +368,16 @@ def _network(size: float, active_share: float) -> Network:
 
 def quantile(factor: Array, name: str) -> Array:
     """The standard normal value of draws of an efficiency factor with a named range."""
+    return _quantile(float(factor[0]), name) if len(factor) == 1 else _quantiles(factor, name)
+
+
+@lru_cache(maxsize=64)
+def _quantile(factor: float, name: str) -> Array:
+    """The same of one, which every unit asks for."""
+    return _quantiles(np.array([factor]), name)
+
+
+def _quantiles(factor: Array, name: str) -> Array:
     p = parameter(name)
     span = np.where(factor >= p.likely, math.log(p.high / p.likely), math.log(p.likely / p.low))
     return np.asarray(Z80 * np.log(factor / p.likely) / np.maximum(span, 1e-12))
