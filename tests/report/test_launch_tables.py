@@ -71,17 +71,6 @@ def test_a_gpu_has_the_name_of_its_form_at_each_provider() -> None:
         assert gpu_of(sku).sku == sku
 
 
-def test_machines_without_work_are_given_back() -> None:
-    # 128 H100 that idle from 2 to 9 in the morning cost some 3,000 dollars.
-    own = launch_files(plan(), ask(cloud="Lambda"))
-    assert "  autostop:\n    idle_minutes: 30\n    down: true\n" in own["skypilot.yaml"]
-    assert "given back after 30 minutes without work" in own["README.md"]
-    # Managed jobs are given back by SkyPilot itself.
-    spot = launch_files(plan(), ask(cloud="Lambda", spot=True))
-    assert "autostop" not in spot["skypilot.yaml"]
-    assert "job_recovery" in spot["skypilot.yaml"]
-
-
 def test_googles_two_machines_with_h100_are_told_apart() -> None:
     told = launch_files(plan(), ask(cloud="GCP", network="provider"))
     assert "write H100-MEGA for A3 Mega" in told["README.md"]

@@ -11,7 +11,7 @@ import zipfile
 from importlib import resources
 
 from engine.estimate.plan import TrainingPlan
-from engine.report.launch import megatron, nodes, settings, start
+from engine.report.launch import megatron, nodes, rent, settings, start
 from engine.report.launch.ask import Forecast, LaunchAsk
 from engine.report.launch.job import MODEL_FOLDER, Job, plan_job
 from engine.report.launch.readme import readme
@@ -43,7 +43,7 @@ def launch_files(plan: TrainingPlan, ask: LaunchAsk) -> dict[str, str]:
         "run_node.sh": start.run_node(job),
         "slurm.sbatch": start.slurm(job),
     }
-    task = start.skypilot(job)
+    task = rent.task(job)
     if task is not None:
         files["skypilot.yaml"] = task
     files["node_setup.yml"] = nodes.playbook(job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.report.launch import megatron, start
+from engine.report.launch import megatron, rent, start
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
 from engine.report.launch.quote import markdown, one_line
@@ -208,11 +208,12 @@ def _start(job: Job, files: list[str]) -> str:
     if "skypilot.yaml" in files:
         how = "sky jobs launch" if job.ask.spot else "sky launch"
         text += f"   - SkyPilot: `{how} skypilot.yaml`; for a gated model add `--secret HF_TOKEN`"
-        text += (
-            ".\n" if job.ask.spot
-            else f". The machines are given back after {whole('idle_minutes')} minutes without "
-            "work\n"
-        )  # fmt: skip
+        if rent.given_back(job):
+            minutes = whole("idle_minutes")
+            text += f". The machines are given back after {minutes} minutes without work"
+        elif not job.ask.spot:
+            text += ". The machine is paid for until `sky down`"
+        text += "\n"
     text += "   - By hand: `./run_node.sh` on every node\n" if several else "   - `./run_node.sh`\n"
     if several:
         text += (
@@ -319,7 +320,7 @@ def _open(job: Job, files: list[str]) -> str:
     if job.plan.task == "finetune" and job.trainer == "fsdp2":
         lines.append("- The first node reads all weights into its memory once, and hands them on.")
     if "skypilot.yaml" not in files:
-        lines.append("- SkyPilot has no name for this GPU, so there is no task for it.")
+        lines.append(f"- There is no task for SkyPilot: {rent.no_task(job)}.")
     elif job.ask.cloud and not cloud_of(job.ask.cloud).skypilot:
         lines.append(
             f"- SkyPilot does not know {markdown(one_line(job.ask.cloud))}: its task takes the "
@@ -330,12 +331,18 @@ def _open(job: Job, files: list[str]) -> str:
             "- H100 in skypilot.yaml is Google's A3 High, with four network cards a machine: write "
             "H100-MEGA for A3 Mega, with eight."
         )
-    if "skypilot.yaml" in files:
+    if "skypilot.yaml" in files and rent.on_disk(job):
+        lines.append(
+            f"- SkyPilot mounts no buckets at {job.ask.cloud}: checkpoints stay on the machine's "
+            "disk, in the folder checkpoints at home. Copy them away before you give it back."
+        )
+    elif "skypilot.yaml" in files:
         lines.append(
             "- SkyPilot uploads checkpoints in the background. Machines that are taken away leave "
             f"out what is not in the bucket yet: {_spoilt(job)}."
         )
-    if "skypilot.yaml" in files and not is_bucket(job.ask.checkpoint_dir):
+    bucket = is_bucket(job.ask.checkpoint_dir) or rent.on_disk(job)
+    if "skypilot.yaml" in files and not bucket:
         lines.append(
             "- SkyPilot makes a bucket for checkpoints named after the run. Such names are shared "
             "by all customers: choose another in skypilot.yaml if it is taken."

@@ -7,13 +7,10 @@ id and address) is fixed once by whoever submits, never by a node.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.report.launch import megatron
-from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
-from engine.report.launch.quote import shell, yaml
-from engine.report.launch.tables import Network, cloud_of, skypilot_gpu, whole
+from engine.report.launch.quote import shell
+from engine.report.launch.tables import Network, cloud_of, whole
 
 CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
 BRIDGE = "megatron-bridge>=0.6,<0.7"
@@ -21,7 +18,6 @@ COMPILE = """
 # Compiled here for the GPU: needs the CUDA toolkit of the same major version as PyTorch's.
 pip install --no-build-isolation 'transformer_engine[pytorch]'
 """
-DATA_MOUNT, CHECKPOINT_MOUNT = "/data", "/checkpoints"
 
 # How NCCL reaches other nodes. Naming the way makes a run stop where it would else crawl over TCP.
 NETWORKS: dict[Network, tuple[tuple[str, str], ...]] = {
@@ -397,55 +393,3 @@ fi
 echo "no step was saved in this job: not queued again" >&2
 exit $((status == 0 ? 1 : status))
 """
-
-
-def skypilot(job: Job) -> str | None:
-    """SkyPilot's task; None where it has no name for the GPU."""
-    ask = job.ask
-    name = skypilot_gpu(job.gpu, ask.cloud)
-    if not name:
-        return None
-    cloud = cloud_of(ask.cloud)
-    resources: dict[str, Any] = {"accelerators": f"{name}:{ask.gpus_per_node}"}
-    if cloud.skypilot:
-        # Without it SkyPilot takes the cheapest place that it is set up for, and asks before.
-        resources["infra"] = "/".join(x for x in (cloud.skypilot, ask.region) if x)
-    if ask.spot:
-        resources["use_spot"] = True
-    if cloud.network_tier and fabric_of(job) not in ("none", "ethernet"):
-        resources["network_tier"] = cloud.network_tier
-    if ask.spot:
-        resources["job_recovery"] = {"max_restarts_on_errors": whole("restarts")}
-    else:
-        # Machines that have done their work, or failed at it, must not be paid for until morning.
-        resources["autostop"] = {"idle_minutes": whole("idle_minutes"), "down": True}
-    mounts: dict[str, Any] = {
-        CHECKPOINT_MOUNT: {"source": ask.checkpoint_dir, "mode": "MOUNT_CACHED"}
-        if is_bucket(ask.checkpoint_dir)
-        else {"name": f"{ask.slug}-checkpoints", "mode": "MOUNT_CACHED"}
-    }
-    lines = [f"export CHECKPOINT_MOUNT={CHECKPOINT_MOUNT}"]
-    if is_bucket(ask.dataset):
-        folder, inside = ask.dataset, DATA_MOUNT
-        if job.trainer in (
-            "megatron",
-            "bridge",
-        ):  # it is named by a prefix of files, not by a folder
-            folder, _, prefix = ask.dataset.rpartition("/")
-            inside = f"{DATA_MOUNT}/{prefix}"
-        mounts[DATA_MOUNT] = {"source": folder, "mode": "MOUNT"}
-        lines.append(f"export DATASET_MOUNT={inside}")
-    if ask.nodes > 1:
-        lines += [
-            "# One id for the whole task, the first node as the meeting point.",
-            'export JOB_ID="$SKYPILOT_TASK_ID"',
-            "export HEAD_ADDRESS=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\"",
-            'export NODE_INDEX="$SKYPILOT_NODE_RANK"',
-        ]
-    task = {
-        "name": ask.slug, "workdir": ".", "num_nodes": ask.nodes, "resources": resources,
-        "file_mounts": mounts, "setup": "bash setup.sh\n",
-        "run": "\n".join([*lines, "exec bash run_node.sh"]) + "\n",
-    }  # fmt: skip
-    about = "sky jobs launch skypilot.yaml" if ask.spot else "sky launch skypilot.yaml"
-    return f"# Start it from the kit's folder: {about}\n{yaml(task)}"

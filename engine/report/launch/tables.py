@@ -86,12 +86,15 @@ def skypilot_gpu(gpu: Gpu, provider: str) -> str:
 class Cloud:
     """A provider as SkyPilot names it; its best tier of network, empty where there is one only.
 
+    lacks : what SkyPilot can't do there: `nodes` that work together, `spot` machines, `buckets` as
+        folders, putting machines `down` by themselves
     fabric : kind of network between its machines that no other provider has; empty for a usual one
     """
 
     skypilot: str = ""
     network_tier: str = ""
     fabric: str = ""
+    lacks: frozenset[str] = frozenset()
 
     def joins_by(self, network: Network) -> Network:
         """How NCCL reaches other machines there, for one that was planned with this network."""
@@ -104,7 +107,9 @@ class Cloud:
 @lru_cache(maxsize=1)
 def _clouds() -> dict[str, Cloud]:
     return {
-        r["provider"]: Cloud(r["skypilot"], r["network_tier"], r["fabric"])
+        r["provider"]: Cloud(
+            r["skypilot"], r["network_tier"], r["fabric"], frozenset(r["lacks"].split())
+        )
         for r in _rows("launch_clouds.csv")
     }
 
