@@ -198,7 +198,7 @@ def _train(given: argparse.Namespace) -> int:
 
     report = train_report(workload, settings, today=given.today or date.today())
     if given.format == "kit":
-        data = told.training_kit(report, workload, settings.training)
+        data = told.training_kit(report, workload, settings)
     elif given.format == "json":
         data = _json(told.training_json(report))
     else:

@@ -239,9 +239,12 @@ def launch_ask(
     result: PlanResult,
     *,
     config: str = "",
-    checkpoint_minutes: float = 30.0,
+    checkpoint_minutes: float | None = None,
 ) -> LaunchAsk:
-    """What the launch kit of a plan is asked for."""
+    """What the launch kit of a plan is asked for.
+
+    checkpoint_minutes : of work between saves, as told on the reliability page; None for the best
+    """
     job = report.answer.job
     node = min(result.choice.node, result.plan.gpus)
     nodes = max(result.plan.gpus // node, 1)

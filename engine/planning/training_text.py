@@ -12,7 +12,7 @@ from engine.estimate.training_job import PlanResult
 from engine.planning import training_view
 from engine.planning.training import TrainingReport, launch_ask
 from engine.report.launch import launch_kit
-from engine.workload.training_terms import TrainingTerms
+from engine.workload.settings import Settings
 from engine.workload.workload import Workload
 
 WIDTH = 96
@@ -60,7 +60,7 @@ def training_json(report: TrainingReport) -> dict[str, Any]:
     }
 
 
-def training_kit(report: TrainingReport, workload: Workload, terms: TrainingTerms) -> bytes:
+def training_kit(report: TrainingReport, workload: Workload, settings: Settings) -> bytes:
     """The launch kit of the plan as a zip.
 
     Raises
@@ -70,7 +70,9 @@ def training_kit(report: TrainingReport, workload: Workload, terms: TrainingTerm
     best = report.answer.best
     if best is None:
         raise InputError(no_plan(report), right="more GPUs, or a smaller model")
-    return launch_kit(best.plan, launch_ask(workload, terms, report, best))
+    saves = settings.reliability.interval_min
+    ask = launch_ask(workload, settings.training, report, best, checkpoint_minutes=saves)
+    return launch_kit(best.plan, ask)
 
 
 def no_plan(report: TrainingReport) -> str:

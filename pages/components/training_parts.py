@@ -389,7 +389,10 @@ def launch(workload: Workload, report: TrainingReport) -> None:
     assert best is not None
     config = str(st.session_state.get("train_config_text", "")) if terms.shape else ""
     try:
-        ask = training.launch_ask(workload, terms, report, best, config=config)
+        saves = shell.terms("reliability").interval_min
+        ask = training.launch_ask(
+            workload, terms, report, best, config=config, checkpoint_minutes=saves
+        )
         kit = launch_kit(best.plan, ask)
     except ClusterFitError as error:
         st.info(plain(f"No kit yet: {error}"), icon=":material/edit:")

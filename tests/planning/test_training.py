@@ -143,6 +143,10 @@ def test_the_launch_kit_is_for_this_very_plan() -> None:
     terms = TrainingTerms(model_id="org/model", dataset="/data/tokens")
     ask = training.launch_ask(job(name="Run $(rm -rf) 1"), terms, found, best)
     assert ask.nodes * ask.gpus_per_node == best.plan.gpus
+    # Saves as often as loses least until the reliability page is told otherwise.
+    assert ask.checkpoint_minutes is None
+    told = training.launch_ask(job(), terms, found, best, checkpoint_minutes=45.0)
+    assert told.checkpoint_minutes == 45.0
     kit = launch_kit(best.plan, ask)
     names = zipfile.ZipFile(io.BytesIO(kit)).namelist()
     assert {name.rpartition("/")[2] for name in names} >= {"README.md", "slurm.sbatch"}
