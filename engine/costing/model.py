@@ -140,6 +140,7 @@ class DemandView:
     machine : what one machine is
     statement : the articles' rule on variation, about this demand
     stable : their rule on stable schedules, about this horizon
+    room : why the plan that is committed to has more machines than the demand; else empty
     """
 
     demand: Demand
@@ -153,6 +154,7 @@ class DemandView:
     statement: str
     stable: str
     problem: str = ""
+    room: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -206,15 +206,16 @@ def _view(
     hours, machines = demands.duration_curve(demand)
     if best is not None and best.mix is not None:
         said = commitment.statement(demand, best.mix, variation, value("mark_variation"))
-        said += _room(case, demand, best)
+        room = _room(case, demand, best)
     else:
         said = (
             f"Demand varies by {variation:.0%} from month to month. Nothing can be committed to: "
             "this hardware is offered by the hour alone, or commitments are ruled out."
         )
+        room = ""
     return DemandView(
         demand, source, machine, tuple(hours.tolist()), tuple(machines.tolist()), variation,
-        tuple(mixed), best, said, stable,
+        tuple(mixed), best, said, stable, room=room,
     )  # fmt: skip
 
 
@@ -230,7 +231,7 @@ def _room(case: Case, demand: Demand, best: Way) -> str:
     machines = planned / unit.per_machine
     label = ACQUISITION_LABELS[terms]
     return (
-        f" In the list of all ways the plan {label} has {number(machines)} of them: it keeps room "
+        f"In the list of all ways the plan {label} has {number(machines)} of them: it keeps room "
         "for busier months and for gaps between runs, and here every hour may be full."
     )
 

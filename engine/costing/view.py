@@ -83,18 +83,22 @@ def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
 def mix_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
     """The best mix for each base beside the pure forms that meet the same demand.
 
-    A base that leaves nothing to rent stands once, whatever would be rented beside it.
+    Left out are those with a burst that may not be used, also where none of it is needed.
     """
-    found: dict[str, dict[str, str]] = {}
-    for way in ordered(report.demand.mixes):
-        if way.headline is not None and way.allowed and way.label not in found:
-            found[way.label] = {
-                "Mix": way.label,
-                "A month": _money(way.headline.per_month, currency),
-                "Committed alone": currency.money(way.committed_alone),
-                "Rented alone": currency.money(way.rented_alone),
-            }
-    return list(found.values())
+
+    def usable(way: Way) -> bool:
+        return way.allowed and report.way(way.acquisition.rpartition("+")[2]).allowed
+
+    return [
+        {
+            "Mix": way.label,
+            "A month": _money(way.headline.per_month, currency),
+            "Committed alone": currency.money(way.committed_alone),
+            "Rented alone": currency.money(way.rented_alone),
+        }
+        for way in ordered(report.demand.mixes)
+        if way.headline is not None and usable(way)
+    ]
 
 
 def mixes_barred(report: CostReport) -> list[str]:

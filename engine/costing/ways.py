@@ -272,9 +272,9 @@ def _mix(
 
     parts = [*([base] if mix.base else []), *([rented] if mix.bursts or not mix.base else [])]
     held, more = f"{mix.base} {ACQUISITION_LABELS[terms]}", ACQUISITION_LABELS[burst]
-    label = f"{held}, the rest {more}" if mix.bursts else f"{held}, nothing more rented"
+    label = f"{held}, {'the rest' if mix.bursts else 'none'} {more}"
     if not mix.base:
-        label = f"All {more}, none {ACQUISITION_LABELS[terms]}"
+        label = f"None {ACQUISITION_LABELS[terms]}, all {more}"
     note = (
         f"{mix.base} of {math.ceil(asked.peak)} machines committed, used in "
         f"{mix.base_utilization:.0%} of the hours; more are rented in {mix.bursts:.0%} of them"

@@ -193,7 +193,7 @@ def _crossings(report: CostReport) -> Iterator[Line]:
 
 def _demand(report: CostReport) -> Iterator[Line]:
     view = report.demand
-    for text in (view.problem, view.statement, view.stable):
+    for text in (view.problem, view.statement, view.room, view.stable):
         if text:
             yield Line("Demand", text, source=f"from {view.source}")
     for level, share in zip(view.demand.levels, view.demand.shares, strict=True):

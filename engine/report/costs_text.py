@@ -28,7 +28,7 @@ def costs_text(report: CostReport, answer: Assessment, link: str = "") -> str:
     lines += block("Mind", [*chosen.notes, *report.left_out])
     lines += block("When each way wins", [_crossing(x) for x in break_even_rows(report, currency)])
     demand = report.demand
-    told = [demand.problem, demand.statement, demand.stable]
+    told = [demand.problem, demand.statement, demand.room, demand.stable]
     lines += block("Your demand", [text for text in told if text])
     lines += block(
         "Prices",
@@ -185,6 +185,7 @@ def _demand(report: CostReport) -> dict[str, Any]:
         "best": view.best.id if view.best is not None else None,
         "statement": view.statement,
         "stable": view.stable,
+        "room": view.room,
         "problem": view.problem,
         "mixes": [_way(w) for w in with_tables(report) if w.id not in known],
     }

@@ -189,6 +189,8 @@ def demand(report: CostReport, currency: Currency) -> None:
         return
     cost_charts.demand(seen)
     st.markdown(plain(seen.statement))
+    if seen.room:
+        st.caption(plain(seen.room))
     rows = view.mix_rows(report, currency)
     answer.table(rows, "The best mix for each base, beside its two pure forms")
     for barred in view.mixes_barred(report):
