@@ -67,7 +67,7 @@ def _sizing(s: Sizing) -> Iterator[Row]:
 def _fleet(section: str, f: Fleet) -> Iterator[Row]:
     yield Row(section, f"{f.name}: for the load", None, f.carrying, None, "machines")
     yield Row(section, f"{f.name}: with copies and spares", None, f.machines, None, "machines")
-    yield Row(section, f"{f.name}: machines a month", None, f.usd, None, "USD/month")
+    yield Row(section, f"{f.name}: machines a month", None, f.usd, None, "USD/month", f.terms)
     yield Row(section, f"{f.name}: storage a month", None, f.storage_usd, None, "USD/month")
     if f.price is not None:
         yield from price_rows(section, f.price, f"{f.name}: ")

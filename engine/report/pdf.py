@@ -278,13 +278,11 @@ def _drawing(answer: Assessment) -> dict[str, str] | None:
     drawing, sizing = report.drawing, report.sizing
     if drawing is None or sizing is None:
         return None
-    mine = sum(p.machines for p in answer.best.stages if p.hardware == "cpu")
-    other = f"{sizing.fleet.machines:,} × {sizing.fleet.name}"
+    servers = f"{sizing.fleet.machines:,} × {sizing.fleet.name}"
     told = (
-        f"Drawn with {other}, as the page of services sizes it by cost; the recommendation weighs "
-        "more than that."
-        if mine and mine != sizing.fleet.machines
-        else f"Drawn with {other}."
+        f"Drawn with the recommendation's servers, {servers}."
+        if sizing.recommended
+        else f"The servers are those that would take the place of its GPUs: {servers}."
     )
     return {
         "svg": svg(drawing),

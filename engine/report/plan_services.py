@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from engine.assessment import Assessment
 from engine.estimate.services import TITLES as RESOURCE_TITLES
@@ -98,7 +99,7 @@ def _tiles(s: Sizing) -> tuple[Tile, ...]:
     )
     return (
         Tile("CPU servers", f"{m.likely:,.0f}", f"{m.low:,.0f} to {m.high:,.0f}"),
-        Tile("Their cost a month", words.money(s.usd.likely), span(s.usd)),
+        Tile(f"A month, {s.fleet.terms}", words.money(s.usd.likely), span(s.usd)),
         Tile("Runs out first", RESOURCE_TITLES[s.fleet.binds], "at the peak"),
         last,
     )
@@ -138,9 +139,9 @@ def _machines(report: ServicesReport, s: Sizing) -> tuple[Section, ...]:
     taken = Table(
         (Column("Machine", 2.6), Column("For the load", 0.9, "figure"),
          Column("Runs out first", 1.2), Column("Machines", 1.0, "figure"),
-         Column("Storage", 0.9, "figure"), Column("Price read on", 1.2)),
+         Column("Storage", 0.9, "figure"), Column("Paid", 1.2), Column("Price read on", 1.2)),
         tuple(_fleet(f, f is s.fleet) for f in (s.fleet, *s.alternatives)),
-        f"USD a month, {s.usd.sources[0]}; the first are taken, the others stand by their cost.",
+        f"USD a month. {s.chosen}",
     )  # fmt: skip
     reasons = tuple((f"{a.title}: {a.how_many}", f"{a.why}.") for a in report.asked)
     architecture: list[Section] = []
@@ -183,6 +184,7 @@ def _fleet(f: Fleet, taken: bool) -> tuple[str | Cell, ...]:
         RESOURCE_TITLES[f.binds],
         words.money(f.usd),
         words.money(f.storage_usd),
+        f.terms,
         "your quote" if ref is None else age_cell(ref.as_of, ref.age_days, ref.freshness),
     )
 
@@ -302,8 +304,7 @@ def _prices(report: ServicesReport, answer: Assessment) -> tuple[Price, ...]:
     if s is not None:
         for f in (s.fleet, *s.alternatives):
             if f.price is not None:
-                found.append(price_of(f.name, "server", f.price.usd_per_unit_hour, f.price,
-                                      answer.today, used=f is s.fleet))  # fmt: skip
+                found.append(_fleet_price(f, answer, used=f is s.fleet))
     if p is not None:
         for way in (p.all_cpu, p.all_gpu):
             found += [
@@ -311,3 +312,13 @@ def _prices(report: ServicesReport, answer: Assessment) -> tuple[Price, ...]:
                 for h in way.prices
             ]
     return each_once(found)
+
+
+def _fleet_price(f: Fleet, answer: Assessment, *, used: bool) -> Price:
+    """The offer that a fleet's cost rests on, with its own terms where they follow from it."""
+    assert f.price is not None
+    hour = f.price.usd_per_unit_hour
+    found = price_of(f.name, "server", hour, f.price, answer.today, used=used)
+    if found.terms == f.terms:
+        return found
+    return replace(found, terms=f"{found.terms}, from which {f.terms} is worked out")

@@ -111,7 +111,9 @@ def test_a_database_costs_its_machines_times_their_price_and_its_disks() -> None
     # At the hour's price on demand, or less on longer terms.
     assert usd <= machines * price.usd_per_hour * 730 * (1 + 1e-9)
     assert usd > machines * price.usd_per_hour * 730 / 3
-    assert words.money(usd + stored) == next(t.value for t in said.tiles if "cost" in t.name)
+    assert words.money(usd + stored) == next(
+        t.value for t in said.tiles if t.name.startswith("A month")
+    )
     assert words.money(usd + stored) in text("database")
     assert f"{words.money(price.usd_per_hour)} a server" in text("database")
     assert f"{machines:,} × {price.of}" in text("database")
