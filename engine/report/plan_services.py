@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from engine.assessment import Assessment
+from engine.catalogue import load_catalogue
 from engine.estimate.services import TITLES as RESOURCE_TITLES
 from engine.explain.plan_tables import services_rows
 from engine.explain.services import Fleet, Sizing
@@ -36,6 +37,7 @@ from engine.report.plan import (
     sentence,
     span,
 )
+from engine.report.plan_storage import storage_section
 
 TOO_SLOW = "too slow"
 DRAWING = (1.5, 1.0)  # widths of a drawing and of the words beside it
@@ -275,6 +277,8 @@ def _grounds(
         ),),)),
         *price_section(prices, answer.today),
     ]  # fmt: skip
+    if s is not None and s.fleet.storage_usd > 0:
+        found.append(storage_section(answer.workload.kind, load_catalogue(), answer.today))
     if s is not None:
         table = input_table(
             (

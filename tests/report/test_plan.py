@@ -393,3 +393,14 @@ def test_a_quote_of_ones_own_is_told_as_such() -> None:
     assert mine[0].used
     assert mine[0].age_days == 0
     assert plan_pdf(said).startswith(b"%PDF")
+
+
+@pdftotext
+def test_the_prices_of_storage_stand_with_their_median() -> None:
+    """Nine offers of block storage: 0.045, 0.053, 0.0637, 0.08, 0.08, 0.096, 0.1, 0.118, 0.1971."""
+    section = next(s for s in plan("database").sections if s.title == "Prices of storage")
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    assert len(table.rows) == 9
+    assert "taken at $0.08, the median" in table.caption
+    assert [text_of(row[2]) for row in table.rows][:2] == ["$0.045", "$0.053"]
+    assert "EBS gp3 AWS" in text("database")
