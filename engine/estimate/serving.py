@@ -53,6 +53,7 @@ from engine.estimate.serving_physics import (
     network_of,
     prefill_seconds,
     prompt_seconds_each,
+    prompt_seconds_shared,
     slots,
 )
 from engine.estimate.shape import ModelShape
@@ -64,8 +65,8 @@ __all__ = [
     "Rows", "ServingCapacity", "cache_bytes", "cache_divisor", "capacity_rows", "decode_seconds",
     "efficiencies_of", "experts_touched", "hardware_of", "loads_of", "lone_request", "memory_bytes",
     "network_of",
-    "prefill_seconds", "prompt_seconds_each", "replica_of", "saturated_tokens_per_s",
-    "serving_capacity",
+    "prefill_seconds", "prompt_seconds_each", "prompt_seconds_shared", "replica_of",
+    "saturated_tokens_per_s", "serving_capacity",
     "shipped_calibration", "slots",
 ]  # fmt: skip
 
@@ -248,9 +249,7 @@ def capacity_rows(
     lightest = slow * decode_seconds(net, hw, plan, eff, LOADS[0], context)
     batch = loads_of(room, plan.pp, np.maximum(answer - 1.0, 0.5) * lightest / alone)
     step = slow * decode_seconds(net, hw, plan, eff, batch, context)
-    # Short prompts are taken in together: what a request pays once, they share.
-    together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
-    shared = slow * prompt_seconds_each(net, hw, plan, eff, together, own)
+    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own)
     point = operating_points(
         batch, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
     )
@@ -280,8 +279,9 @@ def lone_request(
     step = slow * decode_seconds(net, hw, plan, eff, LOADS[0] * one, prompt + answer / 2.0)
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
+    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own)
     lone = operating_points(
-        1e-9 * one, step, alone, alone, own, answer, percentile=percentile, cv=length_cv
+        1e-9 * one, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
     )
     return lone.ttft, lone.tpot
 

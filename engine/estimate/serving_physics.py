@@ -304,6 +304,18 @@ def prompt_seconds_each(
     return (work + eff.prefill_ms * 1e-3) / together
 
 
+def prompt_seconds_shared(
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, prompt: Real
+) -> Real:
+    """Seconds for which a prompt of a stream keeps the busiest stage of a replica at work.
+
+    Short prompts are taken in together and share what a step costs once. What a lone prompt takes
+    beyond this (its front end, launches) passes beside the work on others.
+    """
+    together = np.maximum(2.0 * CHUNK_TOKENS / np.asarray(prompt), 1.0)
+    return prompt_seconds_each(net, hw, plan, eff, together, prompt)
+
+
 def _prompts_seconds(
     net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
 ) -> Real:

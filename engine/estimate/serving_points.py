@@ -45,7 +45,7 @@ from engine.estimate.serving import (
     memory_bytes,
     network_of,
     prefill_seconds,
-    prompt_seconds_each,
+    prompt_seconds_shared,
     replica_of,
     serving_capacity,
     shipped_calibration,
@@ -266,8 +266,7 @@ def _seconds(replica: Replica, load: Load, slow: float) -> tuple[Array, Array, A
     half = max(load.output_tokens - 1.0, 0.5) * lightest / alone
     batch = loads_of(room(replica, load), plan.pp, half)
     step = slow * np.asarray(decode_seconds(net, hw, plan, eff, batch, context))
-    together = np.clip(2.0 * CHUNK_TOKENS / own, 1.0, np.maximum(batch, 1.0))
-    shared = slow * np.asarray(prompt_seconds_each(net, hw, plan, eff, together, own))
+    shared = slow * np.asarray(prompt_seconds_shared(net, hw, plan, eff, own)).reshape(1, 1)
     return batch, step, alone, shared
 
 
@@ -380,8 +379,7 @@ def simulate(
     context = load.input_tokens + load.output_tokens / 2.0
     steps = np.asarray(decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context))
     own = load.own_tokens
-    together = max(2.0 * CHUNK_TOKENS / own, 1.0)
-    shared = float(prompt_seconds_each(net, hw, plan, eff, together, own))
+    shared = float(prompt_seconds_shared(net, hw, plan, eff, own))
     alone = float(prefill_seconds(net, hw, plan, eff, 1.0, own))
     seen = simulate_serving(
         rate, steps, shared / own, prompt=own, answer=load.output_tokens, cv=load.length_cv,

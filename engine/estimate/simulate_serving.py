@@ -31,7 +31,7 @@ from engine.estimate.serving import (
     USABLE_MEMORY,
     decode_seconds,
     prefill_seconds,
-    prompt_seconds_each,
+    prompt_seconds_shared,
     replica_of,
     slots,
 )
@@ -156,8 +156,7 @@ def simulate_replica(
     most = int(min(room, MAX_SEQUENCES * pp))
     context = input_tokens + output_tokens / 2.0
     steps = decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context)
-    together = max(2.0 * CHUNK_TOKENS / input_tokens, 1.0)
-    shared = float(prompt_seconds_each(net, hw, plan, eff, together, input_tokens))
+    shared = float(prompt_seconds_shared(net, hw, plan, eff, input_tokens))
     alone = float(prefill_seconds(net, hw, plan, eff, 1.0, input_tokens))
     seen = simulate_serving(
         rate, np.asarray(steps), shared / input_tokens, prompt=input_tokens, answer=output_tokens,

@@ -99,7 +99,7 @@ def test_latencies_grow_with_the_load_and_percentiles_are_in_order() -> None:
     assert math.isinf(beyond.ttft_mean_s)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
+@pytest.mark.parametrize("share", [0.03, 0.3, 0.6, 0.85])
 @pytest.mark.parametrize(("params", "sku", "tp"), [(8.0, "l40s", 1), (70.0, "h100-sxm-80gb", 4)])
 def test_the_closed_form_agrees_with_the_simulation(
     params: float, sku: str, tp: int, share: float
@@ -112,6 +112,7 @@ def test_the_closed_form_agrees_with_the_simulation(
     told = at_rate(curve(replica, CHAT, 0.95), rate)
     assert told.tpot_mean_s == pytest.approx(seen.tpot_mean_s, rel=0.05)
     assert told.ttft_mean_s == pytest.approx(seen.ttft_mean_s, rel=0.12)
+    assert told.ttft_target_s == pytest.approx(seen.ttft_p95_s, rel=0.12)
     # The slowest answer in a hundred is slower than the slowest in twenty, and not by much.
     assert seen.tpot_p95_s <= told.tpot_p99_s * 1.02
     assert told.tpot_p99_s <= seen.tpot_p95_s * 1.4
