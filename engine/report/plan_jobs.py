@@ -7,7 +7,7 @@ from datetime import date
 
 from engine.estimate.small_inference import Rate
 from engine.estimate.speedups import Speedup
-from engine.explain.jobs import JobOption, JobReport
+from engine.explain.jobs import ELSEWHERE, JobOption, JobReport
 from engine.explain.jobs_model_words import machines_said
 from engine.explain.jobs_models import ModelOption, ModelReport
 from engine.explain.plan_tables import job_rows, model_rows
@@ -43,10 +43,6 @@ from engine.workload.workload import Workload
 
 SHOWN = 12  # machines of a table before the rest
 MOST_FIGURES = 24  # published figures and rates in a table
-ELSEWHERE = (
-    "On-demand prices of the hardware alone. The recommendation counts staff, discounts and risks "
-    "as well, from coarser rates, and may come out elsewhere."
-)
 SCOPES = {"application": "whole run", "kernel": "that part alone"}
 INPUTS = {
     "io_share": "Share of input and output",
@@ -422,8 +418,8 @@ def _model_options(report: ModelReport, batch: bool) -> tuple[Section, ...]:
     taken = {id(o) for o in (report.gpu, report.cpu)}
     columns = (
         Column("Machines", 2.4), Column("A month", 0.9, "figure"), Column("Range", 1.5, "figure"),
-        Column("One carries", 1.5, "figure"), Column("A million", 0.8, "figure"),
-        Column("Rate", 1.1), Column("Price read on", 1.1),
+        Column("One carries", 1.5, "figure"), Column("A million", 1.05, "figure"),
+        Column("Rate", 1.0), Column("Price read on", 1.15),
     )  # fmt: skip
     rows = tuple(
         (
