@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from engine.explain.jobs import JobReport, figures_for, is_compute
+from engine.explain.jobs import ELSEWHERE, JobReport, figures_for, is_compute
 from engine.explain.jobs_models import ModelReport, is_small_model
 from engine.explain.plan_tables import job_csv
 from engine.report.plan_jobs import job_document
@@ -25,11 +25,6 @@ from pages.components import (
 )
 
 TITLE = "Compute and small models"
-ELSEWHERE = (
-    "On-demand prices of the hardware alone. The recommendation counts staff, discounts and risks "
-    "as well, from coarser rates, and knows none of the terms asked here only: it may come out "
-    "elsewhere."
-)
 
 
 def _notes(notes: tuple[str, ...]) -> None:

@@ -16,12 +16,13 @@ from engine.assessment import Acquisition, Veto
 from engine.decide import language_models as llm
 from engine.decide.candidates import Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Memo, Pool, Values
-from engine.decide.job_hours import baseline_hours
+from engine.decide.job_hours import baseline_hours, moving
 from engine.decide.latency import latency_ms
 from engine.decide.numbers import Array, Mask
 from engine.decide.paying import (
     COMMITTED,
     fees_of,
+    licence_lines,
     pool_lines,
     spot_goodput,
     terms_of,
@@ -39,14 +40,12 @@ from engine.decide.service_units import demand_at_peak, paid_hours, sizing_of, s
 from engine.decide.storing import storage_lines
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
-from engine.estimate import jobs
+from engine.estimate.compute_jobs import Parts, parts_of
 from engine.estimate.jobs import Stage
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH
 
-__all__ = ["Memo", "evaluate", "pool_of"]
-
-MAX_UNITS = 16_384
+__all__ = ["Memo", "evaluate", "pool_of", "run_parts"]
 
 
 def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> Evaluation:
@@ -83,7 +82,11 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
                 known = memo[key] = pool, barred
             pools.append(known[0])
             vetoes += known[1]
-    fees = (*fees_of(spec, pools, ctx), *storage_lines(pools, x, ctx, memo))
+    fees = (
+        *fees_of(spec, pools, ctx),
+        *licence_lines(spec, ctx),
+        *storage_lines(pools, x, ctx, memo),
+    )
     months = ctx.workload.horizon_months
     usd = np.asarray(sum(p.usd_per_month for p in pools) + usd_per_month(fees, months, n))
     # Simulators and learner work at the same time; other stages follow one another.
@@ -183,16 +186,23 @@ def _fleet(
     """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
     if unit.hardware == "gpu" and any(s.work == "llm_training" for s in part):
         return _llm_training(unit, x, ctx, wanted, vetoes)
-    serial, divisible = _batch_hours(unit, part, x, ctx, memo)
-    serial, divisible = jobs.with_contention(serial, divisible, x["contention"])
-    units = _units_for(serial, divisible, wanted)
-    units = np.maximum(units, _memory_units(unit, part, x, ctx))
+    run = run_parts(unit, part, x, ctx, memo)
+    units = np.maximum(run.fewest_units(wanted), _memory_units(unit, part, x, ctx))
     if ctx.workload.kind in SYSTEMS:  # what the bytes of a run ask of memory, network and disks
         by = by_resource(unit, demand_at_peak(x, ctx, memo), x)
         most = np.maximum.reduce([by[r] for r in by if r not in OF_TIME])
         units = np.maximum(units, np.ceil(most - 1e-9) * unit.per_machine)
     units = np.ceil(units / unit.per_machine) * unit.per_machine
-    return units, np.asarray(serial + divisible / units)
+    return units, run.hours(units)
+
+
+def run_parts(
+    unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context, memo: Memo | None = None
+) -> Parts:
+    """What of a run divides by units of one kind, with contention, copies and storage."""
+    serial, divisible = _batch_hours(unit, part, x, ctx, {} if memo is None else memo)
+    moved = moving(unit, ctx)
+    return parts_of(serial, divisible, x["contention"], **moved, per_machine=unit.per_machine)
 
 
 def _batch_hours(
@@ -216,17 +226,6 @@ def _batch_hours(
             )
         serial, divisible = serial + a, divisible + b
     return serial, divisible
-
-
-def _units_for(serial: Array, divisible: Array, wanted: Array) -> Array:
-    """Fewest units with which a run takes no longer than wanted: T = A + B/n.
-
-    Where the serial part takes most of it, as many as bring the rest down to the serial part:
-    beyond that more machines cost more than they save.
-    """
-    target = np.maximum(wanted, 2 * serial)
-    n = divisible / np.maximum(target - serial, 1e-9)
-    return np.asarray(np.clip(np.ceil(n - 1e-9), 1, MAX_UNITS))
 
 
 def _memory_units(unit: Unit, part: tuple[Stage, ...], x: Values, ctx: Context) -> Array:

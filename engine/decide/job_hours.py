@@ -13,8 +13,30 @@ from engine.decide.evaluation import Context, Values
 from engine.decide.numbers import Array
 from engine.estimate import jobs
 from engine.estimate.jobs import REFERENCE_VCPU, Stage
+from engine.estimate.named import named
+from engine.estimate.small_inference import PARAMETERS
 from engine.workload.answers import Current, Kind, Precision
-from engine.workload.workload import HOURS_PER_MONTH
+from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
+
+# What a host link is called in the catalogue, and the parameter of its measured rate.
+LINKS = {"PCIe5": "pcie5_gb_per_s", "PCIe6": "pcie5_gb_per_s", "C2C": "coherent_gb_per_s"}
+
+
+def moving(unit: Unit, ctx: Context) -> dict[str, float]:
+    """What the terms say of copies and reading, for `compute_jobs.parts_of`; nothing untold."""
+    terms = ctx.settings.jobs
+    if ctx.workload.kind not in BATCH_JOBS:
+        return {}
+    rates, gpu = named(PARAMETERS), unit.accelerator
+    told = {
+        "read_gb": terms.read_gb or 0.0,
+        "feed_gb_per_s": terms.feed_gb_per_s or rates["storage_gb_per_s"].likely,
+    }
+    if gpu is None:
+        return told
+    link = next((name for mark, name in LINKS.items() if mark in gpu.host_link), "pcie4_gb_per_s")
+    copied = terms.copied_gb or 0.0
+    return {**told, "copied_gb": copied, "host_link_gb_per_s": rates[link].likely}
 
 
 def baseline_hours(unit: Unit, stage: Stage, x: Values, ctx: Context) -> tuple[Array, Array]:

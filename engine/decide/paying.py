@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.assessment import Acquisition
-from engine.cost.cash_flow import CashFlow, CashLine
+from engine.cost.cash_flow import CashFlow, CashLine, every_month
 from engine.cost.cloud import CloudFees, fees_for
 from engine.cost.rent import TERM_MONTHS, Rental, dedicated, fee_lines, on_demand, reserved
 from engine.decide.candidates import Price, Spec, Unit
@@ -20,6 +20,7 @@ from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
 from engine.decide.priors import likely
 from engine.estimate.reliability import spot_paid_goodput
+from engine.workload.workload import BATCH_JOBS
 
 COMMITTED: frozenset[Acquisition] = frozenset({"dedicated", "reserved_1y", "reserved_3y", "buy"})
 # Rows of owning that rise and fall with what hardware costs; power, rooms and people do not.
@@ -113,6 +114,15 @@ def fees_of(spec: Spec, pools: list[Pool], ctx: Context) -> tuple[CashLine, ...]
         found += fee_lines(cloud_fees(price, ctx, whole=first).fees, rent, months)
         first = False
     return tuple(found)
+
+
+def licence_lines(spec: Spec, ctx: Context) -> tuple[CashLine, ...]:
+    """What the software's licence costs more on GPUs, as the terms of the job say."""
+    usd = ctx.settings.jobs.gpu_fee_usd_per_month
+    if not usd or spec.gpu is None or ctx.workload.kind not in BATCH_JOBS:
+        return ()
+    months = ctx.workload.horizon_months
+    return (CashLine("Licence for GPUs", "fees", usd, every_month(months), sources=("your term",)),)
 
 
 def cloud_fees(price: Price, ctx: Context, whole: bool = True) -> CloudFees:

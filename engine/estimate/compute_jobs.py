@@ -10,133 +10,76 @@ hard constraints. Works on floats and arrays alike. Knows no prices but as ratio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalogue.models import Accelerator, CpuServer
 from engine.estimate import jobs
-from engine.estimate.jobs import REFERENCE_VCPU
 from engine.wording import rough
 
 Array = NDArray[np.float64]
 Real = float | Array
 SECONDS_PER_HOUR = 3600.0
-MOST_UNITS = 1_000_000.0
+MOST_UNITS = 16_384.0
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One run of a job.
+class Parts:
+    """A run on units of one kind: the hours that units do not divide, and those that they do.
 
-    one_server_hours : on a single reference server of 96 vCPU
-    parallel_fraction : p, of the time that is not input and output
-    io_share : b, share of the time on one server that is input and output
-    speedup : of the parallel part on one reference GPU, against one reference server
-    contention : σ of the Universal Scalability Law, a further machine
-    copied_gb : copied between host and GPU, both ways together
-    read_gb : read from storage or over the network, whatever the hardware
+    divisible : on one unit, copies included
+    copies : between host and GPU, on one unit
+    fed_hours : in which storage feeds one machine with all that the run reads
+    per_machine : units that are rented together
     """
 
-    one_server_hours: Real
-    parallel_fraction: Real
-    io_share: Real
-    speedup: Real
-    contention: Real = 0.0
-    copied_gb: Real = 0.0
-    read_gb: Real = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """One unit (a GPU or a CPU server) and the machine that it is bought in.
-
-    vcpu : of the unit; for a GPU its share of the host
-    gpu_speed : against the reference GPU on this job's mix of limits; 0 of CPU servers
-    host_link_gb_per_s : copies to and from one GPU
-    feed_gb_per_s : what storage and network bring to one machine
-    """
-
-    hardware: Literal["gpu", "cpu"]
-    vcpu: Real
+    serial: Array
+    divisible: Array
+    copies: Array
+    fed_hours: Real = 0.0
     per_machine: int = 1
-    gpu_speed: Real = 0.0
-    host_link_gb_per_s: float = 25.0
-    feed_gb_per_s: float = 1.5
+
+    def hours(self, units: Real) -> Array:
+        """Hours on a number of units: T = A + B/n, and never faster than storage feeds them."""
+        n = np.asarray(units, dtype=float)
+        return np.asarray(np.maximum(self.serial + self.divisible / n, self.feeding(n)))
+
+    def feeding(self, units: Real) -> Array:
+        """Hours in which storage feeds the machines of so many units."""
+        machines = np.ceil(np.asarray(units, dtype=float) / self.per_machine)
+        return np.asarray(self.fed_hours / machines)
+
+    def fewest_units(self, wanted_hours: Real, most: float = MOST_UNITS) -> Array:
+        """Fewest units, in whole machines, with which a run takes no longer than wanted.
+
+        Where the serial part takes most of it, as many as bring the rest down to the serial part:
+        more cost more than they save. Storage that feeds too slowly asks for machines of its own.
+        """
+        target = np.maximum(np.asarray(wanted_hours, dtype=float), 2.0 * self.serial)
+        n = self.divisible / np.maximum(target - self.serial, 1e-9)
+        n = np.maximum(n, self.fed_hours / np.maximum(target, 1e-9) * self.per_machine)
+        n = np.clip(np.ceil(n - 1e-9), 1.0, most)
+        return np.asarray(np.ceil(n / self.per_machine) * self.per_machine)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run on some units: hours, and what of them is bound by what."""
+def parts_of(
+    serial: Array, divisible: Array, contention: Real, *, copied_gb: Real = 0.0,
+    host_link_gb_per_s: Real = 1.0, read_gb: Real = 0.0, feed_gb_per_s: Real = 1.0,
+    per_machine: int = 1,
+) -> Parts:  # fmt: skip
+    """A run with what further machines, copies and storage add to it.
 
-    units: Array
-    hours: Array
-    serial_hours: Array
-    copy_hours: Array
-    feed_hours: Array
-
-    @property
-    def fed(self) -> Array:
-        """Whether storage is what the run waits for."""
-        return np.asarray(self.feed_hours >= self.hours - 1e-12)
-
-
-def parts(work: Work, machine: Machine) -> tuple[Array, Array, Array]:
-    """Serial and divisible hours on one unit, contention included, and the hours of copies.
-
-    The same as the decision's: on GPUs only the parallel part is sped up and the rest runs on the
-    share of the host that comes with the GPU [engine.estimate.jobs].
+    serial, divisible : hours of its work on one unit [engine.estimate.jobs]
+    contention : σ of the Universal Scalability Law, a further unit
+    copied_gb : between host and GPU, both ways together, over the link of one GPU
+    read_gb : from storage or over the network, at what that brings to one machine
     """
-    hours, p, b, s = (
-        np.asarray(v, dtype=float)
-        for v in (work.one_server_hours, work.parallel_fraction, work.io_share, work.speedup)
-    )
-    hours, p, b, s = np.broadcast_arrays(hours, p, b, s)
-    copies = np.zeros_like(hours)
-    if machine.hardware == "cpu":
-        serial, divisible = jobs.cpu_parts(hours, p, b, splits=False)
-        divisible = np.asarray(divisible * REFERENCE_VCPU / machine.vcpu)
-    else:
-        speed = np.maximum(s * machine.gpu_speed, 1e-6)
-        host = max(float(machine.vcpu), 1.0) / REFERENCE_VCPU
-        serial, divisible = jobs.gpu_parts(hours, p, b, speed, host, splits=False)
-        copies = copies + work.copied_gb / machine.host_link_gb_per_s / SECONDS_PER_HOUR
-    sigma = np.asarray(work.contention, dtype=float)
+    sigma = np.asarray(contention, dtype=float)
     serial, divisible = jobs.with_contention(serial, divisible, sigma)
-    return serial, np.asarray(divisible + copies), np.asarray(copies)
-
-
-def run(work: Work, machine: Machine, units: Real) -> Run:
-    """The run on a number of units: T = A + B/n, and never faster than storage feeds it."""
-    n = np.asarray(units, dtype=float)
-    serial, divisible, copies = parts(work, machine)
-    machines = np.ceil(n / machine.per_machine)
-    feed = np.asarray(work.read_gb) / (machine.feed_gb_per_s * machines) / SECONDS_PER_HOUR
-    hours = np.maximum(serial + divisible / n, feed)
-    n, hours, serial, copies, feed = np.broadcast_arrays(n, hours, serial, copies / n, feed)
-    return Run(n, hours, serial, copies, feed)
-
-
-def fewest_units(work: Work, machine: Machine, wanted_hours: Real) -> Array:
-    """Fewest units, in whole machines, with which a run takes no longer than wanted.
-
-    Where the serial part takes most of it, as many as bring the rest down to the serial part:
-    more cost more than they save. Storage that feeds too slowly asks for machines of its own.
-    """
-    serial, divisible, _ = parts(work, machine)
-    wanted = np.asarray(wanted_hours, dtype=float)
-    target = np.maximum(wanted, 2.0 * serial)
-    n = divisible / np.maximum(target - serial, 1e-9)
-    fed = np.asarray(work.read_gb) / machine.feed_gb_per_s / SECONDS_PER_HOUR
-    n = np.maximum(n, fed / target * machine.per_machine)
-    n = np.clip(np.ceil(n - 1e-9), 1.0, MOST_UNITS)
-    return np.asarray(np.ceil(n / machine.per_machine) * machine.per_machine)
-
-
-def fastest_hours(work: Work, machine: Machine) -> Array:
-    """Hours that no number of units goes below: the serial part with its contention."""
-    return parts(work, machine)[0]
+    copies = np.zeros_like(serial) + copied_gb / host_link_gb_per_s / SECONDS_PER_HOUR
+    fed = np.asarray(read_gb / feed_gb_per_s / SECONDS_PER_HOUR)
+    return Parts(serial, np.asarray(divisible + copies), copies, fed, per_machine)
 
 
 def break_even_speedup(
@@ -166,7 +109,7 @@ def cost_ratio(
     price_ratio: Real, parallel_fraction: Real, speedup: Real, io_share: Real = 0.0,
     host_servers: float = 1.0,
 ) -> Real:  # fmt: skip
-    """Cost of a run on one GPU over that on the CPU server: r·t_gpu, its host as in `parts`."""
+    """Cost of a run on one GPU over that on the CPU server: r·t_gpu [engine.estimate.jobs]."""
     p, s, b = (np.asarray(v, dtype=float) for v in (parallel_fraction, speedup, io_share))
     serial, divisible = jobs.gpu_parts(np.ones_like(p), p, b, s, host_servers, splits=False)
     return np.asarray(price_ratio * (serial + divisible))

@@ -1,8 +1,7 @@
 """A compute job on CPU servers and GPUs in figures and sentences: what a page shows of it.
 
-The formulae are those of `engine.estimate.compute_jobs`; the inputs, prices and hardware on offer
-are the decision's. What stands here is which range of published speed-ups is taken, which machines
-are compared, and what follows in words.
+The inputs, prices, hardware on offer, units and hours are the decision's. What stands here is
+which range of published speed-ups is taken, which machines are compared, and what follows in words.
 """
 
 from __future__ import annotations
@@ -17,28 +16,22 @@ from engine.assessment import PriceRef
 from engine.catalogue import Catalogue, CpuServer
 from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
-from engine.decide.evaluation import Context
+from engine.decide.evaluate import pool_of, run_parts
+from engine.decide.evaluation import Context, Memo
 from engine.decide.findings import count, duration, money
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
-from engine.decide.job_hours import accelerator_speed, gpu_hours_today, reference_server_hours
+from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (
     Constraint,
-    Machine,
-    Run,
-    Work,
+    Parts,
     break_even_speedup,
-    fewest_units,
     gpu_constraints,
     payback_months,
-    run,
 )
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
-from engine.estimate.named import named
-from engine.estimate.scaling import gpu_time_relative
-from engine.estimate.small_inference import PARAMETERS
 from engine.estimate.speedups import (
     FIELDS_OF_KIND,
     Pooled,
@@ -57,7 +50,12 @@ from engine.workload.workload import BATCH_JOBS, Workload
 Array = NDArray[np.float64]
 DRAWS = 256
 REFERENCE_SERVER = "m7i-24xlarge"
-LINKS = {"PCIe5": "pcie5_gb_per_s", "PCIe6": "pcie5_gb_per_s", "C2C": "coherent_gb_per_s"}
+# What stands under the figures of compute jobs and small models, wherever they are shown.
+ELSEWHERE = (
+    "On-demand prices of the hardware alone. The recommendation takes the same rates, hours and "
+    "machines, and counts features beside a model, staff, discounts, terms and risks as well: it "
+    "may come out elsewhere."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,9 @@ def job_report(
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     assert cpu is not None  # CPU servers are never ruled out
     sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
-    curve = _curve(gpu, cpu, priced, terms, point, wanted) if gpu is not None else None
+    # What takes so many hours on GPUs today takes them whatever the speed-up over CPUs is.
+    known = workload.current is Current.gpu
+    curve = _curve(gpu, cpu, priced, point) if gpu is not None and not known else None
     shown = ("parallel_fraction", "io_share", "current_units", "useful_hours_per_month",
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
@@ -229,7 +229,7 @@ def _options(
             if barred:
                 out.setdefault(unit.name, barred[0])
                 continue
-        found.append(_option(unit, price, offered.context, terms, point, drawn, wanted))
+        found.append(_option(unit, price, offered.context, point, drawn, wanted))
     # Where nothing finishes in time, what is nearly as fast as the fastest is compared by its cost.
     near = 1.25 * min(o.hours.likely for o in found)
 
@@ -245,62 +245,48 @@ def _best(options: tuple[JobOption, ...], hardware: str) -> JobOption | None:
 
 
 def _option(
-    unit: Unit, price: Price, ctx: Context, terms: JobsTerms, point: dict[str, Array],
-    drawn: dict[str, Array], wanted: float,
+    unit: Unit, price: Price, ctx: Context, point: dict[str, Array], drawn: dict[str, Array],
+    wanted: float,
 ) -> JobOption:  # fmt: skip
-    """The fewest units in time at the likely inputs, and over the draws what they do."""
-    units = fewest_units(*_work_on(unit, ctx, terms, point), wanted)
+    """The decision's units at the likely inputs, and over the draws what they do."""
+    units, told = _units(unit, ctx, point)
     n = float(units[0])
-    told = run(*_work_on(unit, ctx, terms, point), n)
-    over = run(*_work_on(unit, ctx, terms, drawn), n)
-    hours = _estimate(float(told.hours[0]), over.hours, "h", ("data/speedups.csv",))
+    at = float(told.hours(n)[0])
+    over = run_parts(unit, ctx.stages, drawn, ctx).hours(n)
+    hours = _estimate(at, over, "h", ("data/speedups.csv",))
     market = "gpu_market_factor" if unit.hardware == "gpu" else "cpu_market_factor"
     z = standard_normal(1, DRAWS)[:, 0]
     asked = Range(price.low, price.likely, price.high, "USD", "", False, "price")
     usd_hour = sample(asked, z) * drawn[market]
-    fee = terms.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
+    fee = ctx.settings.jobs.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
     runs, drawn_runs = float(point["runs_per_month"][0]), np.maximum(drawn["runs_per_month"], 1e-6)
-    usd = float(told.hours[0]) * n * price.likely + (fee / runs if runs else 0.0)
-    drawn_usd = np.asarray(over.hours * n * usd_hour + fee / drawn_runs)
+    usd = at * n * price.likely + (fee / runs if runs else 0.0)
+    drawn_usd = np.asarray(over * n * usd_hour + fee / drawn_runs)
     source = price.ref.source if price.ref is not None else "catalogue"
     return JobOption(
         unit.hardware, unit.sku, unit.name, int(n), int(np.ceil(n / unit.per_machine)),
         unit.per_machine, hours, _estimate(usd, drawn_usd, "USD", (source,)),
         _estimate(usd * runs, drawn_usd * drawn["runs_per_month"], "USD", (source,)),
-        price.ref, price.likely, _bound(unit, told), float(told.hours[0]) > wanted * 1.001,
-        drawn_usd,
+        price.ref, price.likely, _bound(unit, told, n), at > wanted * 1.001, drawn_usd,
     )  # fmt: skip
 
 
-def _work_on(
-    unit: Unit, ctx: Context, terms: JobsTerms, x: dict[str, Array]
-) -> tuple[Work, Machine]:
-    """The run and one unit, under inputs at their likely values or drawn."""
-    p, s, b = x["parallel_fraction"], x["gpu_speedup"], x["io_share"]
-    if ctx.workload.current is Current.gpu:
-        hours = np.asarray(gpu_hours_today(x) / np.asarray(gpu_time_relative(p, s, b)))
-    else:
-        hours = reference_server_hours(x, ctx)
-    work = Work(hours, p, b, s, x["contention"], terms.copied_gb or 0.0, terms.read_gb or 0.0)
-    feed = terms.feed_gb_per_s or named(PARAMETERS)["storage_gb_per_s"].likely
-    if unit.accelerator is None:
-        vcpu = unit.vcpu * x["cpu_efficiency_factor"]
-        return work, Machine("cpu", vcpu, unit.per_machine, feed_gb_per_s=feed)
-    speed = accelerator_speed(unit, ctx) * x["gpu_efficiency_factor"]
-    link = next((name for mark, name in LINKS.items() if mark in unit.accelerator.host_link),
-                "pcie4_gb_per_s")  # fmt: skip
-    host_link = named(PARAMETERS)[link].likely
-    return work, Machine("gpu", unit.vcpu, unit.per_machine, speed, host_link, feed)
+def _units(unit: Unit, ctx: Context, x: dict[str, Array]) -> tuple[Array, Parts]:
+    """The units that the decision takes on demand, and what of a run divides by them."""
+    memo: Memo = {}
+    pool = pool_of(unit, ctx.stages, "on_demand", x, ctx, memo)
+    return pool.units, run_parts(unit, ctx.stages, x, ctx, memo)
 
 
-def _bound(unit: Unit, told: Run) -> str:
+def _bound(unit: Unit, told: Parts, n: float) -> str:
     """What the run waits for most."""
-    hours = float(told.hours[0])
-    if bool(told.fed[0]) and float(told.feed_hours[0]) > 0:
+    hours = float(told.hours(n)[0])
+    fed = float(np.ravel(told.feeding(n))[0])
+    if fed > 0 and fed >= hours - 1e-12:
         return "storage"
-    if float(told.copy_hours[0]) > hours / 3:
+    if float(told.copies[0]) / n > hours / 3:
         return "copies to and from the GPU"
-    if float(told.serial_hours[0]) > hours / 2:
+    if float(told.serial[0]) > hours / 2:
         return "the part that is not parallel"
     return "arithmetic" if unit.hardware == "cpu" else "the GPU and its host"
 
@@ -309,9 +295,8 @@ def _bound(unit: Unit, told: Run) -> str:
 
 
 def _curve(
-    gpu: JobOption, cpu: JobOption, offered: Setting, terms: JobsTerms, point: dict[str, Array],
-    wanted: float,
-) -> SpeedupCurve:  # fmt: skip
+    gpu: JobOption, cpu: JobOption, offered: Setting, point: dict[str, Array]
+) -> SpeedupCurve:
     """Cost of a run on the fewest of these GPUs in time, by the speed-up of the parallel part."""
     unit = next(u for u in offered.gpus if (u.sku, u.per_machine) == (gpu.sku, gpu.per_machine))
     ctx, s = offered.context, offered.context.inputs.ranges["gpu_speedup"]
@@ -319,11 +304,10 @@ def _curve(
     low, likely, high = s.low * speed, s.likely * speed, s.high * speed
     xs = np.geomspace(min(0.5, low), max(100.0, high), 240)
     many = {name: np.broadcast_to(v, xs.shape) for name, v in point.items()}
-    work, machine = _work_on(unit, ctx, terms, {**many, "gpu_speedup": xs / speed})
-    n = fewest_units(work, machine, wanted)
+    n, work = _units(unit, ctx, {**many, "gpu_speedup": xs / speed})
     runs = float(point["runs_per_month"][0])
-    fee = terms.gpu_fee_usd_per_month / runs if runs else 0.0
-    cost = run(work, machine, n).hours * n * gpu.usd_per_unit_hour + fee
+    fee = ctx.settings.jobs.gpu_fee_usd_per_month / runs if runs else 0.0
+    cost = work.hours(n) * n * gpu.usd_per_unit_hour + fee
     level = cpu.usd_per_run.likely
     # From where on it stays the cheaper: whole machines make steps.
     dearer = np.flatnonzero(cost >= level)

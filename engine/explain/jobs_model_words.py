@@ -96,10 +96,19 @@ def reason(gpu: ModelOption | None, cpu: ModelOption | None, peak: float, servic
 
 
 def notes_on(
-    workload: Workload, gpu: ModelOption | None, cpu: ModelOption | None, id: str
-) -> tuple[str, ...]:
-    """What the figures don't cover, for this model and these machines."""
+    workload: Workload, gpu: ModelOption | None, cpu: ModelOption | None, id: str,
+    hours_per_month: float,
+) -> tuple[str, ...]:  # fmt: skip
+    """What the figures don't cover, for this model and these machines.
+
+    hours_per_month : for which a service's machines are rented
+    """
     notes = []
+    if hours_per_month < HOURS_PER_MONTH:
+        notes.append(
+            f"Machines are rented for the {hours_per_month:,.0f} hours a month that you told; "
+            "around the clock they would cost more."
+        )
     family = models()[id].family
     if cpu is not None and family in MATRIX_FAMILIES:
         notes.append(

@@ -195,7 +195,7 @@ def model_report(
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
         reason=reason(gpu, cpu, peak, service),
-        notes=notes_on(workload, gpu, cpu, id),
+        notes=notes_on(workload, gpu, cpu, id, hours),
     )  # fmt: skip
 
 

@@ -417,9 +417,9 @@ def _model_options(report: ModelReport, batch: bool) -> tuple[Section, ...]:
         return ()
     taken = {id(o) for o in (report.gpu, report.cpu)}
     columns = (
-        Column("Machines", 2.4), Column("A month", 0.9, "figure"), Column("Range", 1.5, "figure"),
+        Column("Machines", 2.2), Column("A month", 0.9, "figure"), Column("Range", 1.5, "figure"),
         Column("One carries", 1.5, "figure"), Column("A million", 1.05, "figure"),
-        Column("Rate", 1.0), Column("Price read on", 1.15),
+        Column("Rate", 1.25), Column("Price read on", 1.2),
     )  # fmt: skip
     rows = tuple(
         (

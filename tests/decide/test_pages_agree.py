@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import numpy as np
 import pytest
 
 from engine.assess import assess
@@ -13,6 +14,7 @@ from engine.decide.context import setting
 from engine.decide.evaluate import evaluate
 from engine.decide.service_sizing import HEAD
 from engine.decide.storing import ITEM
+from engine.explain.jobs import is_compute, job_report
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.services import applies, size
 from engine.explain.services_pipeline import plan
@@ -123,6 +125,44 @@ def test_a_run_of_items_is_planned_with_the_same_machines(model: ModelClass) -> 
         pool = evaluate(spec, place.context.inputs.point(), place.context).pools[0]
         assert pool.units[0] == option.machines * option.per_machine, option.name
         assert pool.usd_per_month[0] == pytest.approx(option.usd_per_month.likely), option.name
+
+
+COMPUTE = {n: e.workload for n, e in EXAMPLES.items() if is_compute(e.workload)} | {
+    kind.value: Workload(kind=kind) for kind in (Kind.rendering, Kind.rl, Kind.dl_training)
+}
+ASKED = JobsTerms(
+    copied_gb=5_000.0, read_gb=90_000.0, feed_gb_per_s=0.5, gpu_fee_usd_per_month=900.0
+)
+
+
+@pytest.mark.parametrize("terms", [JobsTerms(), ASKED], ids=["usual", "told"])
+@pytest.mark.parametrize("name", COMPUTE)
+def test_compute_jobs_take_the_same_machines_and_hours(name: str, terms: JobsTerms) -> None:
+    workload, settings = COMPUTE[name], Settings(jobs=terms)
+    report, place = (
+        job_report(workload, settings, today=TODAY),
+        setting(workload, None, TODAY, settings),
+    )
+    ctx = place.context
+    stages = dict(placements(ctx.stages))
+    assert report.options
+    for option in report.options:
+        units = place.gpus if option.hardware == "gpu" else place.cpus
+        unit = next(u for u in units if (u.sku, u.per_machine) == (option.sku, option.per_machine))
+        on = unit if option.hardware == "gpu" else None
+        spec = Spec(
+            option.hardware,  # type: ignore[arg-type]
+            stages[option.hardware],  # type: ignore[index]
+            on,
+            None if on is not None else unit,
+            "on_demand",
+        )
+        found = evaluate(spec, ctx.inputs.point(), ctx)
+        assert found.pools[0].units[0] == option.units, option.name
+        assert found.pools[0].hours_per_run[0] == pytest.approx(option.hours.likely), option.name
+        stored = sum(line.amount for line in found.fees if line.item == ITEM)
+        usd = found.usd_per_month[0] - np.ravel(stored)[0]
+        assert usd == pytest.approx(option.usd_per_month.likely), option.name
 
 
 def test_a_net_by_hand() -> None:
