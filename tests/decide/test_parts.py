@@ -134,7 +134,7 @@ def test_flips_are_where_brentq_finds_the_scores_equal(name: str) -> None:
     workload = example(name).workload
     answer = assess(workload, today=TODAY, draws=256)
     place = setting(workload, None, TODAY)
-    evaluations, ranked = _point(place)
+    evaluations, ranked = _point(place, {})
     kinds = [(e.spec.placement, e.spec.acquisition) for e in evaluations]
     best = kinds[int(ranked[:, 0].argmax())]
     weight = score.weights(workload)
