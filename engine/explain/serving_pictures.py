@@ -116,7 +116,7 @@ def day_picture(option: ServingOption, committed: bool) -> DayPicture:
     saved = option.usd_always_on - option.usd_by_hour
     same = low.machines == top.machines
     title = (
-        f"{top.machines:,} machines around the clock"
+        f"{top.machines:,} machine{'' if top.machines == 1 else 's'} around the clock"
         if same
         else f"{top.machines:,} machines at {top.hour}:00, {low.machines:,} at {low.hour}:00"
     )

@@ -18,6 +18,7 @@ Layer = dict[str, Any]
 Points = Sequence[tuple[float, float]]
 WIDTH, HEIGHT = 238, 168  # of a picture on half the page, its axes included, in points
 WIDE = 440
+ROOM = 0.7  # of a scale of logarithms, for a word below the lowest point
 SIDE = {"gpu": "GPU", "cpu": "CPU"}
 LINE = "#30569f"  # what is no placement
 _SHORT = "datum.value < 1 ? format(datum.value, '~g') : format(datum.value, '~s')"
@@ -41,8 +42,8 @@ def load(found: LoadCurve) -> Layer:
     slow = [p for p in found.slow if p[1] <= ceiling]
     layers = [
         _line(mean, at), _line(slow, at, strokeDash=[5, 3], strokeWidth=1.6),
-        _word(*slow[len(slow) * 45 // 100], found.slow_name, at, align="right", dx=-4, dy=-7),
-        _word(*mean[len(mean) // 3], "mean", at, align="left", dy=9),
+        _word(*_clear(slow, found.point[0], end), found.slow_name, at, align="right", dx=-4, dy=-7),
+        _word(*_clear(mean, found.point[0], end), "mean", at, align="left", dy=9),
     ]  # fmt: skip
     if found.target is not None and found.target <= ceiling:
         low = found.slow[len(found.slow) // 4][1] < 0.7 * found.target
@@ -53,7 +54,9 @@ def load(found: LoadCurve) -> Layer:
             _word(target[0 if low else 1][0], found.target,
                   f"target {words.number(found.target)} ms", at, dy=-6, **side),
         ]  # fmt: skip
-    beside: Layer = {"align": "center", "dy": 13} if found.on_mean else {"align": "right", "dx": -8}
+    beside: Layer = (
+        {"align": "center", "dy": 13} if found.on_mean else {"align": "right", "dx": -8, "dy": -8}
+    )
     if found.point[0] < end / 4:
         beside = {**beside, "align": "left", "dx": 8}
     layers += [
@@ -68,7 +71,8 @@ def day(found: DayPicture) -> Layer:
     x = {"field": "x", "type": "ordinal", "title": "Hour of the day",
          "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 9, "labelFontSize": 9,
                   "values": [0, 4, 8, 12, 16, 20], "labelExpr": "datum.value + ':00'"}}  # fmt: skip
-    machines = _axis("y", "Machines kept (bars)", {"tickCount": 4, "format": "~s"}, {"zero": True})
+    whole = {"tickCount": 4, "tickMinStep": 1, "format": "~s"}
+    machines = _axis("y", "Machines kept (bars)", whole, {"zero": True})
     rate = _axis("y", "Requests a second (line)", {"tickCount": 4, "labelExpr": _SHORT},
                  {"zero": True})  # fmt: skip
     layers = [
@@ -83,10 +87,12 @@ def day(found: DayPicture) -> Layer:
 
 def frontier(found: FrontierPicture) -> Layer:
     """Dollars a month against time per token: each dot the cheapest at its speed."""
+    usd = [y for _, y, *_ in found.points] + [found.own[1]]
     at = {
         "x": _axis("x", "Time per further token, ms", {"tickCount": 5, "format": "~r"},
                    {"type": "log", "nice": False}),
-        "y": _axis("y", "USD a month", {"tickCount": 4, "format": "$~s"}, {"type": "log"}),
+        "y": _axis("y", "USD a month", {"tickCount": 4, "format": "$~s"},
+                   {"type": "log", "domain": [min(usd) * ROOM, max(usd) / ROOM]}),
     }  # fmt: skip
     rows = [{"x": x, "y": y, "hardware": side} for x, y, side, _ in found.points]
     layers: list[Layer] = [
@@ -205,6 +211,12 @@ def _axis(channel: str, title: str, axis: Layer, scale: Layer) -> Layer:
 
 def _rows(points: Points, **more: Any) -> list[Layer]:
     return [{"x": x, "y": y, **more} for x, y in points]
+
+
+def _clear(points: Points, taken: float, end: float) -> tuple[float, float]:
+    """A point of a line for its name, away from the x that is taken already."""
+    wanted = next(x * end for x in (0.5, 0.25, 0.75) if abs(x * end - taken) > 0.2 * end)
+    return min(points, key=lambda p: abs(p[0] - wanted))
 
 
 def _line(points: Points, at: Layer, **mark: Any) -> Layer:
