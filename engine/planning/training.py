@@ -27,6 +27,7 @@ from engine.workload.settings import Settings
 from engine.workload.training_terms import TrainingTerms
 from engine.workload.workload import LLM_TRAINING, Workload
 
+MEASURED_BOARD = 8  # GPUs whose links nccl-tests' figures of the catalogue are of
 MOST_KINDS = 6  # of GPU that one search looks at: the cheapest by what a dollar computes
 
 
@@ -232,6 +233,35 @@ def fabric_of(network: Network | None, nodes: int) -> Fabric:
     return "none" if nodes <= 1 or network is None else network_kind(network.id)
 
 
+def expected_bus(
+    catalogue: Catalogue, accelerator: Accelerator, network: Network | None, per_node: int,
+    nodes: int,
+) -> float | None:  # fmt: skip
+    """All-reduce bus bandwidth to be seen over all GPUs [GB/s]; None where nothing tells it.
+
+    Rings over K nodes of g GPUs put (K − 1)/(g·K − 1) of the bus on each GPU's own link out of its
+    node, at most what the links inside carry: the relation by which nccl-tests' figures became the
+    catalogue's rates by link (data/networks.csv, wire_basis). Inside one node the figure of a full
+    board of eight.
+    """
+    inside = next(
+        (
+            n.measured_allreduce_busbw_gb_per_s
+            for n in catalogue.networks.values()
+            if n.layer == "scale-up" and n.measured_allreduce_busbw_gb_per_s
+            and n.nominal_gb_per_s_per_direction_per_gpu
+            == accelerator.scaleup_gb_per_s_per_direction
+        ),
+        None,
+    )  # fmt: skip
+    if nodes <= 1:
+        return inside if per_node == MEASURED_BOARD else None
+    if network is None or network.wire_gb_per_s_per_gpu is None:
+        return None
+    bus = network.wire_gb_per_s_per_gpu * (nodes * per_node - 1) / (nodes - 1)
+    return bus if inside is None else min(bus, inside)
+
+
 def launch_ask(
     workload: Workload,
     terms: TrainingTerms,
@@ -259,6 +289,9 @@ def launch_ask(
         dataset=terms.dataset,
         tokens=job.tokens,
         checkpoint_minutes=checkpoint_minutes,
+        expected_bus_gb_per_s=expected_bus(
+            load_catalogue(), result.choice.accelerator, result.choice.network, node, nodes
+        ),
         time_limit_hours=max(result.days.high * 24, 1.0),
         forecast=Forecast(
             result.step_s.likely, result.step_s.low, result.step_s.high, result.memory.likely,

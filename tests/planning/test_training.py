@@ -193,3 +193,27 @@ def test_shapes_come_back_whole_from_their_text() -> None:
 def test_no_text_breaks_the_reading_of_a_shape(text: str) -> None:
     with pytest.raises(InputError):
         read_shape("z" + text)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "network", "per_node", "nodes", "bus"),
+    [
+        # Two nodes of eight, as Nebius measured them with nccl-tests: 31.2 × 15/1 = 468 GB/s.
+        ("h100-sxm-80gb", "ib-ndr400", 8, 2, 467.5),
+        # Sixteen: 31.2 × 127/15 = 264.
+        ("h100-sxm-80gb", "ib-ndr400", 8, 16, 264.2),
+        # Two of A3 Mega, as measured: 12.6 × 15 = 189.
+        ("h100-sxm-80gb", "gcp-tcpxo", 8, 2, 188.5),
+        # 75 × 15 = 1,125 over XDR are more than NVLink 5 carries inside a board.
+        ("b300-sxm", "ib-xdr800", 8, 2, 838.0),
+        ("h200-sxm-141gb", None, 8, 1, 480.0),
+        ("h200-sxm-141gb", None, 4, 1, None),
+    ],
+)
+def test_the_kit_knows_what_its_network_should_show(
+    gpu: str, network: str | None, per_node: int, nodes: int, bus: float | None
+) -> None:
+    catalogue = load_catalogue()
+    link = catalogue.networks[network] if network else None
+    found = training.expected_bus(catalogue, catalogue.accelerators[gpu], link, per_node, nodes)
+    assert found == (None if bus is None else pytest.approx(bus, rel=0.003))
