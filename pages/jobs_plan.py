@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.errors import ClusterFitError
 from engine.explain.jobs import ELSEWHERE, JobReport, figures_for, is_compute
+from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import ModelReport, is_small_model
 from engine.explain.plan_tables import job_csv
 from engine.report.plan_jobs import job_document
@@ -82,6 +83,9 @@ def small_model(workload: Workload) -> None:
         st.subheader(labels.plain(report.headline), anchor=False)
         if report.reason:
             st.markdown(labels.plain(report.reason))
+        recommended = _recommended(report, workload)
+        if recommended:
+            st.markdown(labels.plain(recommended))
         _notes(report.notes)
         jobs_parts.model_inputs(report, batch)
     _downloads(report, workload)
@@ -102,6 +106,15 @@ def small_model(workload: Workload) -> None:
     jobs_parts.model_options(report, batch)
     jobs_parts.measured(report.rates)
     st.caption(ELSEWHERE)
+
+
+def _recommended(report: ModelReport, workload: Workload) -> str:
+    """What the recommendation has for the model; nothing where there is no recommendation."""
+    try:
+        best = shell.assessment(workload).best
+    except ClusterFitError:
+        return ""
+    return recommended_words(report, best, workload)
 
 
 def other_work(workload: Workload) -> None:

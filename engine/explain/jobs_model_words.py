@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.assessment import ACQUISITION_LABELS, Option
 from engine.decide.findings import money
+from engine.decide.model_rates import SMALL_MODELS
+from engine.estimate.jobs import stages
 from engine.estimate.small_inference import MATRIX_FAMILIES, models
 from engine.wording import rough
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 if TYPE_CHECKING:
-    from engine.explain.jobs_models import ModelOption, Refused
+    from engine.explain.jobs_models import ModelOption, ModelReport, Refused
 
 MOST_MACHINES = 10_000
 CLOSE = 1.25  # costs within a quarter of each other are told as close
@@ -172,3 +175,38 @@ def _rate(x: float) -> str:
 
 def _kind(option: ModelOption) -> str:
     return "GPU" if option.hardware == "gpu" else "CPU"
+
+
+def recommended_words(report: ModelReport, best: Option, workload: Workload) -> str:
+    """The recommendation's machines for the model, and what they cost among those here.
+
+    best : the recommendation
+    """
+    stage = next(s for s in stages(workload) if s.work in SMALL_MODELS)
+    plan = next((p for p in best.stages if stage.title.lower() in p.stage.lower()), None)
+    if plan is None or not report.options:
+        return ""
+    beside = [
+        s.title.lower()
+        for s in stages(workload)
+        if s != stage and s.title.lower() in plan.stage.lower()
+    ]
+    size = f" with {plan.vcpu:.0f} vCPU" if plan.hardware == "cpu" else ""
+    said = f"The recommendation has {plan.units:,} × {plan.name}{size} for it, "
+    said += ACQUISITION_LABELS[plan.acquisition]
+    if beside:
+        return f"{said}; they carry {' and '.join(beside)} as well."
+    each = plan.units // max(plan.machines, 1)
+    mine = next(
+        (o for o in report.options if o.sku == plan.sku and o.per_machine in (each, 1)), None
+    )
+    if mine is None or plan.acquisition != "on_demand":
+        return f"{said}."
+    cost = f"{money(mine.usd_per_month.likely)} a month"
+    first = report.options[0]
+    if mine is first:
+        return f"{said}: {cost}, the cheapest here."
+    return (
+        f"{said}: {cost}. {first.name} costs less here; the recommendation weighs failures, effort "
+        "and what a dollar buys of the scarce resource as well."
+    )

@@ -15,6 +15,7 @@ from engine.decide.evaluate import evaluate
 from engine.decide.service_sizing import HEAD
 from engine.decide.storing import ITEM
 from engine.explain.jobs import is_compute, job_report
+from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.services import applies, size
 from engine.explain.services_pipeline import plan
@@ -93,6 +94,21 @@ def test_the_page_of_small_models_counts_the_gpus_of_the_recommendation(name: st
         assert pool.usd_per_month[0] == pytest.approx(option.usd_per_month.likely), option.name
         compared += 1
     assert compared or report.gpu is None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_page_of_small_models_names_the_machines_of_the_recommendation(name: str) -> None:
+    workload = EXAMPLES[name].workload
+    answer, report = answer_of(workload), model_report(workload, today=TODAY)
+    said = recommended_words(report, answer.best, workload)
+    model = next(s for s in answer.best.stages if any(
+        word in s.stage.lower() for word in ("model", "network")
+    ))  # fmt: skip
+    assert f"{model.units:,} × {model.name}" in said
+    if answer.best.placement == "hybrid":
+        option = next(o for o in report.options if (o.sku, o.per_machine) == (model.sku, 1))
+        assert option.machines + option.spare == model.units
+        assert money(option.usd_per_month.likely) in said
 
 
 @pytest.mark.parametrize("name", MODELS)
