@@ -22,7 +22,7 @@ from engine.estimate.training_job import Job, MeasuredSteps, PlanResult
 from engine.estimate.training_plan import TrainingAnswer, plan_training
 from engine.report.launch import Forecast, LaunchAsk
 from engine.report.launch import Network as Fabric
-from engine.report.launch.tables import network_kind
+from engine.report.launch.tables import cloud_of, network_kind, owner_of
 from engine.workload.settings import Settings
 from engine.workload.training_terms import TrainingTerms
 from engine.workload.workload import LLM_TRAINING, Workload
@@ -65,7 +65,37 @@ def train_report(
     choices, prices, skipped = _choices(quoted, units, terms)
     job = training_job(workload, terms, choices)
     answer = plan_training(job, terms.goal.value, quoted.networks.values())
+    if answer.best is not None and (doubt := _elsewhere(answer.best, prices)):
+        answer = replace(answer, warnings=(*answer.warnings, doubt))
     return TrainingReport(answer, prices, skipped)
+
+
+def _elsewhere(best: PlanResult, prices: dict[str, PriceRef]) -> str:
+    """A warning where the price is of a provider that does not have the plan's network."""
+    network, price = best.choice.network, prices.get(best.choice.accelerator.sku)
+    nodes = best.plan.gpus // max(min(best.choice.node, best.plan.gpus), 1)
+    if network is None or price is None or nodes <= 1:
+        return ""
+    planned = fabric_of(network, nodes)
+    owner = owner_of(planned)
+    if owner:
+        return (
+            ""
+            if price.provider == owner
+            else (
+                f"The price is {price.provider}'s, and {network.name} is {owner}'s alone: put "
+                f"{owner}'s price among your quotes."
+            )
+        )
+    theirs = cloud_of(price.provider).joins_by(planned)
+    return (
+        ""
+        if theirs == planned
+        else (
+            f"The price is {price.provider}'s, whose machines are joined by its own network and not "
+            f"by {network.name}: plan with that, or put another provider's price among your quotes."
+        )
+    )
 
 
 def check_kind(workload: Workload) -> None:

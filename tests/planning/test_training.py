@@ -217,3 +217,19 @@ def test_the_kit_knows_what_its_network_should_show(
     link = catalogue.networks[network] if network else None
     found = training.expected_bus(catalogue, catalogue.accelerators[gpu], link, per_node, nodes)
     assert found == (None if bus is None else pytest.approx(bus, rel=0.003))
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("efa-v2", "AWS EFA v2 (P5/P5e) is AWS's alone"), ("ib-ndr400", ""),
+        ("gcp-tcpxo", "GCP GPUDirect-TCPXO (A3 Mega) is GCP's alone"),
+    ],
+)  # fmt: skip
+def test_a_price_without_the_plans_network_is_told(network: str, said: str) -> None:
+    """The middle of the H100 offers by the machine is CoreWeave's, which has InfiniBand."""
+    found = report(gpu="h100-sxm-80gb", network=network, least_gpus=64, most_gpus=64)
+    told = [w for w in found.answer.warnings if "price is" in w]
+    assert len(told) == (1 if said else 0)
+    assert not said or said in told[0]
+    assert found.prices["h100-sxm-80gb"].provider == "CoreWeave"
