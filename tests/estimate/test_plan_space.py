@@ -62,16 +62,16 @@ def told(**more: object) -> Workload:
     )
 
 
-@pytest.mark.parametrize("hours", [2000.0, 12.0], ids=["small fleets do", "large ones are tried"])
-def test_rounds_of_larger_fleets_are_one_search(hours: float) -> None:
+@pytest.mark.parametrize("runs", [0.2, 100.0], ids=["small fleets do", "large ones are tried"])
+def test_rounds_of_larger_fleets_are_one_search(runs: float) -> None:
     """The table is each fleet's fastest plan, as one search over all of its fleets finds it."""
-    place = setting(told(hours_per_run=hours), None, TODAY)
+    place = setting(told(runs_per_month=runs), None, TODAY)
     unit = next(u for u in place.gpus if (u.sku, u.per_machine) == ("h100-sxm-80gb", 8))
     table = training_table(unit, place.context)
     assert table is not None
     best = fastest_days(unit, place.context.catalogue, int(table.gpus.max()))
     assert list(table.gpus) == list(best)
-    assert (table.gpus.max() > 256) == (hours < 100)
+    assert (table.gpus.max() > 256) == (runs > 1)
     quickest = np.minimum.accumulate([24 * days for days in best.values()])
     assert table.hours == pytest.approx(quickest, rel=1e-12)
 
@@ -79,7 +79,7 @@ def test_rounds_of_larger_fleets_are_one_search(hours: float) -> None:
 def test_hours_are_in_proportion_to_the_tokens() -> None:
     tables = []
     for tokens in (140.0, 280.0):
-        place = setting(told(train_tokens_b=tokens, hours_per_run=2000.0), None, TODAY)
+        place = setting(told(train_tokens_b=tokens), None, TODAY)
         unit = next(u for u in place.gpus if (u.sku, u.per_machine) == ("h100-sxm-80gb", 8))
         tables.append(training_table(unit, place.context))
     once, twice = tables
