@@ -92,8 +92,8 @@ def _elsewhere(best: PlanResult, prices: dict[str, PriceRef]) -> str:
         ""
         if theirs == planned
         else (
-            f"The price is {price.provider}'s, whose machines are joined by its own network and not "
-            f"by {network.name}: plan with that, or put another provider's price among your quotes."
+            f"The price is {price.provider}'s, whose machines are joined by its own network, "
+            f"not by {network.name}: plan with that, or put another provider's price among your quotes."
         )
     )
 
