@@ -22,6 +22,7 @@ from engine.decide.paying import spot_goodput
 from engine.decide.priors import likely, prior
 from engine.decide.quotes import with_quotes
 from engine.decide.service_sizing import growth, spare_rule
+from engine.decide.serving_rates import ENGINES
 from engine.estimate.cold_start import (
     WAYS,
     ColdStart,
@@ -36,7 +37,6 @@ from engine.estimate.estimate import Estimate
 from engine.estimate.model_shape import shape_from_size
 from engine.estimate.named import named
 from engine.estimate.queueing import Array
-from engine.estimate.serving import DEFAULT_ENGINE
 from engine.estimate.serving_frontier import (
     Disaggregated,
     FrontierPoint,
@@ -64,7 +64,6 @@ from engine.workload.answers import LOCATION_LABELS, Kind, Location, ModelClass
 from engine.workload.cost_terms import CostTerms
 from engine.workload.serving_terms import (
     DayShape,
-    EngineKind,
     Keep,
     Pay,
     ServingTerms,
@@ -72,11 +71,6 @@ from engine.workload.serving_terms import (
 )
 from engine.workload.workload import Workload
 
-ENGINES = {
-    EngineKind.vllm: DEFAULT_ENGINE,
-    EngineKind.sglang: "sglang-2025",
-    EngineKind.trtllm: "trtllm-2025",
-}
 # Terms under which a machine is paid whether it runs or not.
 COMMITTED = frozenset({Pay.reserved_1y, Pay.reserved_3y, Pay.dedicated, Pay.buy})
 
