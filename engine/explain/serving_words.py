@@ -156,7 +156,10 @@ def api_title(report: ServingReport) -> str:
     own = option.usd_per_month.likely
     if own <= 0:
         return "Nothing comes: an API costs nothing then, and stays ready"
-    return f"Hosting costs {money(own)} a month; APIs took {asked} when their prices were read"
+    # The cheapest machines stand against the APIs; where others are planned with, they are named.
+    other = report.chosen is not None and report.chosen.id != option.id
+    on = f" on {machines(option.machines, option.candidate.machine.label)}" if other else ""
+    return f"Hosting costs {money(own)} a month{on}; APIs took {asked} when their prices were read"
 
 
 def api_message(report: ServingReport) -> str:

@@ -404,3 +404,13 @@ def test_the_prices_of_storage_stand_with_their_median() -> None:
     assert "taken at $0.08, the median" in table.caption
     assert [text_of(row[2]) for row in table.rows][:2] == ["$0.045", "$0.053"]
     assert "EBS gp3 AWS" in text("database")
+
+
+def test_where_the_plan_is_not_the_cheapest_hosting_names_what_it_means() -> None:
+    """One title must not tell another cost of hosting than the verdict without saying of what."""
+    for rate in (0.05, 8.0):
+        job = parse({**CHAT, "model_params_b": 8, "rate_per_s": rate})
+        said = PLANS["serve"](job, Settings(), TODAY, "")
+        title = next(s.title for s in said.sections if s.title.startswith("Hosting costs"))
+        cost = said.tiles[0].value
+        assert title.startswith(f"Hosting costs {cost} a month;") or " × " in title
