@@ -78,23 +78,17 @@ def _elsewhere(best: PlanResult, prices: dict[str, PriceRef]) -> str:
         return ""
     planned = fabric_of(network, nodes)
     owner = owner_of(planned)
+    joined = cloud_of(price.provider).joins_by(planned) == planned
+    if price.provider == owner or (joined and not owner):
+        return ""
     if owner:
         return (
-            ""
-            if price.provider == owner
-            else (
-                f"The price is {price.provider}'s, and {network.name} is {owner}'s alone: put "
-                f"{owner}'s price among your quotes."
-            )
+            f"The price is {price.provider}'s, and {network.name} is {owner}'s alone: put "
+            f"{owner}'s price among your quotes."
         )
-    theirs = cloud_of(price.provider).joins_by(planned)
     return (
-        ""
-        if theirs == planned
-        else (
-            f"The price is {price.provider}'s, whose machines are joined by its own network, "
-            f"not by {network.name}: plan with that, or put another provider's price among your quotes."
-        )
+        f"The price is {price.provider}'s, whose machines are joined by its own network, not by "
+        f"{network.name}: plan with that, or put another provider's price among your quotes."
     )
 
 
