@@ -291,4 +291,4 @@ def _effort_words(f: Findings, e: Evaluation) -> str:
     return ", ".join(words) if words else "nothing to rewrite, one kind of machine"
 
 
-__all__ = ["Findings", "Veto", "count", "duration", "make_option", "money", "time_of"]
+__all__ = ["Findings", "Veto", "make_option", "time_of"]

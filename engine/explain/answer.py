@@ -20,14 +20,14 @@ from engine.assessment import (
 )
 from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
-from engine.decide.findings import Findings, count, duration, money, usd_per_point
+from engine.decide.findings import Findings, usd_per_point
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
 from engine.explain.services_pipeline import own_stages_note
-from engine.wording import rough
+from engine.wording import count, duration, money, rough
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, Workload
 

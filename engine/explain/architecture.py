@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.assessment import Architecture, Option
 from engine.decide.evaluation import Context
-from engine.decide.findings import count, duration
 from engine.decide.priors import likely
 from engine.estimate.reliability import fleet_mtbf, young_interval
+from engine.wording import count, duration
 from engine.workload.answers import Consistency, FailureMode, Kind
 
 

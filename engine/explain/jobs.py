@@ -18,7 +18,6 @@ from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import pool_of, run_parts
 from engine.decide.evaluation import Context, Memo
-from engine.decide.findings import count, duration, money
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
@@ -41,7 +40,7 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
-from engine.wording import rough
+from engine.wording import count, duration, money, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings

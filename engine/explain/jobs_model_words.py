@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.assessment import ACQUISITION_LABELS, Option
-from engine.decide.findings import money
 from engine.decide.model_rates import SMALL_MODELS
 from engine.estimate.jobs import stages
 from engine.estimate.small_inference import MATRIX_FAMILIES, models
-from engine.wording import rough
+from engine.wording import money, rough
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from engine.assessment import Assessment
 from engine.cost.parameters import value
-from engine.decide.findings import count, duration, money
 from engine.decide.priors import parameter
 from engine.estimate.estimate import Estimate
 from engine.estimate.failure_rates import Fleet, fleets, reliability_parameters
@@ -44,7 +43,7 @@ from engine.explain.run_conditions import (
     known,
     run_plan,
 )
-from engine.wording import rough
+from engine.wording import count, duration, money, rough
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 

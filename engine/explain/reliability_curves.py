@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.assessment import Assessment
-from engine.decide.findings import count, duration
 from engine.estimate.failure_rates import fleets
 from engine.estimate.run_reliability import best_spares, outcome
 from engine.explain.reliability import Reliability, reliability, two_digits
 from engine.explain.run_conditions import conditions, draws, known, run_plan
-from engine.wording import number
+from engine.wording import count, duration, number
 from engine.workload.reliability_terms import ReliabilityTerms
 
 Points = tuple[tuple[float, float], ...]

@@ -13,8 +13,7 @@ from engine.estimate import services
 from engine.estimate.pipelines import share_for_saving
 from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
-from engine.report.words import money, number
-from engine.wording import rough
+from engine.wording import money, number, rough
 from engine.workload.answers import Kind
 
 SAID_SAVING = 0.6  # C257

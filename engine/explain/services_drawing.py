@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.assessment import Assessment, StagePlan
-from engine.decide.findings import count
 from engine.estimate import services
 from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
 from engine.explain.services_pipeline import PipelinePlan
-from engine.report.words import duration, money, number
-from engine.wording import rough
+from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.services_terms import Shown
 

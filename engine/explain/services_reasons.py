@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.assessment import Assessment
-from engine.decide.findings import count
 from engine.decide.guarantees import AWAY_H
 from engine.decide.priors import likely
 from engine.decide.service_sizing import BY_COPY
@@ -13,7 +12,7 @@ from engine.estimate import services
 from engine.estimate.failure_rates import reliability_parameters
 from engine.estimate.services import Resource
 from engine.explain.services import Sizing
-from engine.report.words import duration, money, number
+from engine.wording import count, duration, money, number
 from engine.workload.answers import Consistency, FailureMode, Kind
 from engine.workload.workload import Workload
 

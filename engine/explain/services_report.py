@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from engine.assessment import Assessment
 from engine.catalogue import Catalogue
-from engine.decide.findings import count
 from engine.explain.services import Sizing, applies, size
 from engine.explain.services_batching import Batching, batching
 from engine.explain.services_cases import Saying, sayings
 from engine.explain.services_drawing import Drawing, Pattern, draw, patterns
 from engine.explain.services_pipeline import PipelinePlan, has_stages, plan
 from engine.explain.services_reasons import Asked, answers_leaving, asked, one_machine, sentence
-from engine.report.words import duration, money, number
+from engine.wording import count, duration, money, number
 from engine.workload.answers import Bottleneck, Kind
 
 MANY = 1000  # machines beyond which the figures themselves are asked about

@@ -11,7 +11,7 @@ from engine.estimate.serving_plan import ServingAnswer, ServingOption
 from engine.estimate.serving_points import at_rate, curve
 from engine.explain.serving import ServingReport
 from engine.explain.serving_words import at_once, per_second, seconds
-from engine.report.words import money
+from engine.wording import money
 
 Points = tuple[tuple[float, float], ...]
 # Share of its largest rate up to which a curve is drawn: beyond it only the queue grows.

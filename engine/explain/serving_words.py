@@ -6,8 +6,7 @@ from engine.cost.api_prices import Buying
 from engine.estimate.serving_frontier import Check, Disaggregated
 from engine.estimate.serving_plan import Refusal, ServingOption
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
-from engine.report.words import duration, money, number, percent
-from engine.wording import rough
+from engine.wording import duration, money, number, percent, rough
 
 # What each resolved number is called.
 RESOLVED = {

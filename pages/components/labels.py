@@ -9,18 +9,8 @@ import re
 
 from engine.assessment import PriceRef
 from engine.estimate.estimate import Estimate
-from engine.report.words import (
-    age,
-    day,
-    duration,
-    interval,
-    money,
-    number,
-    one_line,
-    percent,
-    placement,
-    quantity,
-)
+from engine.report.words import interval, one_line, placement
+from engine.wording import age, day, duration, money, number, percent, quantity
 
 __all__ = [
     "age",

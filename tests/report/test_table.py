@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from engine.assessment import Assessment
 from engine.report.table import COLUMNS, Row, harmless, rows, to_csv, to_json, to_text, to_xlsx
-from engine.report.words import duration, interval, money, number, percent
+from engine.report.words import interval
+from engine.wording import duration, money, number, percent
 from engine.workload.workload import Workload, parse
 from tests.report.sample import FULL, NAME, assessment, without_extras
 

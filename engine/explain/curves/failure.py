@@ -12,7 +12,6 @@ from engine.assessment import (
 )
 from engine.catalogue import load_catalogue
 from engine.cost.cash_flow import HOURS_PER_YEAR
-from engine.decide.findings import count, duration
 from engine.decide.inputs import resolve
 from engine.decide.priors import likely
 from engine.decide.service_sizing import spare_units
@@ -26,7 +25,7 @@ from engine.estimate.reliability import (
     young_interval,
 )
 from engine.explain.curves.common import Points, lead_stage, stated_use, usd
-from engine.wording import number, rough
+from engine.wording import count, duration, number, rough
 from engine.workload.answers import (
     FailureMode,
     Kind,

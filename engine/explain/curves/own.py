@@ -8,10 +8,10 @@ from engine.assessment import (
     Assessment,
     RuleVerdict,
 )
-from engine.decide.findings import count
 from engine.explain import evidence
 from engine.explain.curves.bottleneck import gpu_ceiling
 from engine.explain.curves.common import lead_stage, usd
+from engine.wording import count
 
 # Which rules of the articles belong to which question.
 RULES_AT = {

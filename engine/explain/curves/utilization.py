@@ -16,11 +16,10 @@ from engine.cost import break_even
 from engine.cost.commitment import Mix, best_mix, monthly
 from engine.decide.candidates import Price, Unit
 from engine.decide.context import setting
-from engine.decide.findings import count
 from engine.decide.inputs import resolve
 from engine.errors import InputError
 from engine.explain.curves.common import Points, lead_stage, unit_of, usd
-from engine.wording import rough
+from engine.wording import count, rough
 from engine.workload.workload import HOURS_PER_MONTH
 
 # The articles' marks, drawn beside what is computed (data/rules.csv has their claims).
