@@ -133,7 +133,12 @@ class ServingTerms(Terms):
         help="24 numbers of any unit, midnight first",
     )  # fmt: skip
     spare: int | None = term(
-        None, "Machines that may fail at the peak", "spare", unit="machines", ge=0, le=100,
+        None,
+        "Machines that may fail at the peak",
+        "spare",
+        unit="machines",
+        ge=0,
+        le=100,
         help="Left open, what the worst failure asks for: one and a tenth of all where a lost "
         "machine or late answers are the worst, or where minutes without answers are too long",
     )
