@@ -211,7 +211,7 @@ def _counted(config: Config) -> ModelShape:
     counted = terms.count(formula, config)
     if counted.missing:
         by_hand = _by_hand(config)
-        if by_hand.exact:
+        if by_hand.exact or not _grows_with_layers(formula):
             return by_hand
     base = _outlined(config)
     total = counted.total
@@ -224,6 +224,12 @@ def _counted(config: Config) -> ModelShape:
         base, total_params=float(total), active_params=float(active), exact=not counted.missing,
         why_approximate=counted.missing,
     )  # fmt: skip
+
+
+def _grows_with_layers(formula: terms.Formula) -> bool:
+    """Whether a class's formula counts layers; some hold for one depth, which a guard tells."""
+    names = (*ALIASES["layers"], "_layers", ":")
+    return any(name in written for written in formula.roles.values() for name in names)
 
 
 def _foreign_tower(config: Config) -> bool:
@@ -283,8 +289,11 @@ def _by_hand(config: Config) -> ModelShape:
             return _around(config, inner) or other.vision_language(config, inner, key)
     if kind in SPECS:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
-    why = f"the architecture {kind or 'of this file'!r} is not known here: it is read like Llama"
-    return decoder.shape(config, SPECS["llama"], exact=False, why=why)
+    why = (f"the architecture {kind or 'of this file'!r} is not known here: it is read like Llama "
+           "and can be far off; give its number of parameters instead if you know it")  # fmt: skip
+    latent = config.has("kv_lora_rank") and config.has("qk_nope_head_dim")
+    like = replace(SPECS["llama"], attention="mla") if latent else SPECS["llama"]
+    return decoder.shape(config, like, exact=False, why=why)
 
 
 # --- from a size alone

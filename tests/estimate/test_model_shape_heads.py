@@ -85,3 +85,31 @@ def test_other_parts_beside_a_known_text_part_are_said_not_to_be_counted() -> No
     shape = shape_from_config(whole)
     assert shape.total_params == 7_241_732_096
     assert not shape.exact
+
+
+def test_experts_a_token_passes_are_read_under_the_familys_own_name() -> None:
+    # ERNIE 4.5 21B-A3B: 6 of 64 experts of 3 x 2,560 x 1,536 in 27 layers are 1.91 billion.
+    ernie = {
+        "model_type": "ernie4_5_moe", "architectures": ["Ernie4_5_MoeForCausalLM"],
+        "hidden_size": 2560, "num_hidden_layers": 28, "num_attention_heads": 20,
+        "num_key_value_heads": 4, "intermediate_size": 12_288, "vocab_size": 103_424,
+        "tie_word_embeddings": True, "moe_num_experts": 64, "moe_k": 6,
+        "moe_intermediate_size": 1536, "moe_num_shared_experts": 2, "moe_layer_start_index": 1,
+        "moe_layer_interval": 1, "use_bias": False,
+    }  # fmt: skip
+    shape = shape_from_config(ernie)
+    assert shape.experts_per_token == 6
+    left_out = shape.total_params - shape.active_params
+    assert left_out == pytest.approx(58 * 3 * 2560 * 1536 * 27, rel=1e-9)
+
+
+def test_an_unknown_family_with_latent_attention_keeps_a_small_cache() -> None:
+    own = {**MISTRAL, "model_type": "owners_moe", "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+           "qk_rope_head_dim": 64, "v_head_dim": 128, "q_lora_rank": 1536}  # fmt: skip
+    shape = shape_from_config(own)
+    assert (shape.attention, shape.mla_cache_width, shape.exact) == ("mla", 576, False)
+
+
+def test_experts_that_are_switched_off_are_not_counted() -> None:
+    own = {**MISTRAL, "model_type": "owners", "num_experts": 16_384, "is_moe": False}
+    assert shape_from_config(own).total_params == 7_241_732_096

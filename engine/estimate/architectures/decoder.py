@@ -140,7 +140,7 @@ def experts(config: Config, s: Sizes) -> Experts | None:
     if config.model_type == "dbrx" and isinstance(block, dict):
         return Experts(int(block["moe_num_experts"]), int(block["moe_top_k"]), s.ffn, 0, 0)
     count = config.whole("experts", 0, least=0)
-    if count <= 1:
+    if count <= 1 or raw.get("is_moe") is False:
         return None
     width = config.whole("expert_ffn", s.ffn)
     if config.model_type in ("mixtral", "minimax_m2", "gpt_oss", "granitemoe", "minicpm", "olmoe"):

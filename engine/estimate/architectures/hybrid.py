@@ -243,6 +243,39 @@ def nemotron_h(config: Config) -> ModelShape:
     )  # fmt: skip
 
 
+def recurrent_gemma(config: Config) -> ModelShape:
+    """RecurrentGemma (Griffin, arXiv 2402.19427): gated linear recurrences, local attention."""
+    hidden, layers = config.whole("hidden"), config.whole("layers")
+    heads, ffn = config.whole("heads"), config.whole("ffn") // 2  # the width of both halves
+    width = config.whole("head_dim", hidden // max(heads, 1))
+    kv, inner = config.whole("kv_heads", heads), config.whole("lru_width", hidden)
+    listed = config.raw.get("block_types")
+    pattern = [str(x) for x in listed] if isinstance(listed, list) and listed else [
+        "recurrent", "recurrent", "attention"]  # fmt: skip
+    kinds = [pattern[i % len(pattern)] for i in range(layers)]
+    query, keys = heads * width, kv * width
+    bias = query + 2 * keys if config.flag("attention_bias") else 0
+    attention = 2 * hidden * query + 2 * hidden * keys + hidden + bias
+    kernel = config.whole("conv1d_width", 4)
+    recurrent = 3 * hidden * inner + 2 * inner + hidden + inner * (kernel + 1)
+    recurrent += 3 * inner + 2 * inner * inner // max(heads, 1)  # two gates in blocks a head
+    each = 2 * hidden + 3 * hidden * ffn + 2 * ffn + hidden
+    attends = kinds.count("attention")
+    table = config.whole("vocab") * hidden
+    tied = config.tied(True)
+    total = layers * each + attends * attention + (layers - attends) * recurrent + hidden
+    total += table * (1 if tied else 2)
+    base = outline(Config({**config.raw, "head_dim": width}, config.name))
+    window = config.whole("attention_window_size", 2048)
+    return replace(
+        base, total_params=float(total), active_params=float(total), exact=True,
+        why_approximate="", ffn=ffn, gated_mlp=True, tied_embeddings=tied, kv_layers=attends,
+        embedding_params=float(table * (1 if tied else 2)), kind="hybrid",
+        window_layers=attends, window_tokens=window, state_layers=layers - attends,
+        state_bytes_per_layer=float(inner * FP32 + inner * (kernel - 1) * BF16),
+    )  # fmt: skip
+
+
 READERS: dict[str, Callable[[Config], ModelShape]] = {
     "mamba2": mamba2,
     "granitemoehybrid": granite_hybrid,
@@ -251,4 +284,5 @@ READERS: dict[str, Callable[[Config], ModelShape]] = {
     "lfm2": lfm2,
     "lfm2_moe": lfm2_moe,
     "nemotron_h": nemotron_h,
+    "recurrent_gemma": recurrent_gemma,
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures.reading import ALIASES, Config
-from engine.estimate.architectures.terms import defaults, layer_kinds
+from engine.estimate.architectures.terms import defaults, layer_kinds, tied_by_part
 from engine.estimate.shape import AttentionKind, ModelShape
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
@@ -140,6 +140,9 @@ def outline(config: Config) -> ModelShape:
 
 def _tied(config: Config, o: Outline) -> bool:
     """Whether head and embedding are one: as stated, else as the library has it."""
+    told = tied_by_part(config.raw, config.model_type)
+    if told is not None:
+        return told
     for raw in (config.raw, o.config.raw):
         if isinstance(raw.get("tie_word_embeddings"), bool):
             return bool(raw["tie_word_embeddings"])

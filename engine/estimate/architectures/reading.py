@@ -20,7 +20,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "positions": ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
     "top_k": ("num_experts_per_tok", "num_experts_per_token", "moe_top_k", "top_k_experts",
-              "moe_topk", "num_selected_experts"),
+              "moe_topk", "num_selected_experts", "moe_k"),
     "expert_ffn": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
 }  # fmt: skip
 

@@ -91,8 +91,7 @@ def gemma4(config: Config) -> ModelShape:
     """Gemma 4 with its image tower; an audio tower is not counted, and it is said."""
     inner = config.raw.get("text_config")
     sizes = dict(inner) if isinstance(inner, Mapping) else {}
-    if config.has("tie_word_embeddings"):
-        sizes["tie_word_embeddings"] = config.raw["tie_word_embeddings"]  # the whole's word counts
+    sizes["tie_word_embeddings"] = config.tied(True)  # the whole's word counts, not the part's
     text = Config(sizes, config.name, nested=True)
     total, routed = _gemma4_params(text)
     raw = config.raw.get("vision_config")

@@ -35,6 +35,10 @@ SAME = {
 }  # fmt: skip
 # Families whose usual pattern `layer_kinds` knows.
 PERIODIC = ("gemma", "qwen3_next", "qwen3_5", "shieldgemma2", "t5gemma")
+# Wholes whose head is tied where either they or their text part say so; and by the part's default.
+TIED_BY_EITHER = ("glm4v", "llava", "llava_next_video", "llava_onevision",
+                  "minimax_m3_vl", "qwen2_vl", "qwen2_5_vl")  # fmt: skip
+TIED_BY_PART = ("shieldgemma2",)
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
@@ -173,7 +177,12 @@ def count(formula: Formula, config: Config) -> Count:
             if other is None or not isinstance(inner, Mapping):
                 missing = f"its {part[role]} {stated!r} is not known here"
                 continue
-            tied = config.raw.get("tie_word_embeddings")
+            tied = tied_by_part(config.raw, config.model_type)
+            if tied is None:
+                tied = config.raw.get("tie_word_embeddings")
+            usual_tie = defaults().get(formula.model_type, {}).get("tie_word_embeddings")
+            if tied is None and usual_tie is not None:
+                tied = usual_tie == "1"  # the whole's own, whatever the part says
             again = {**inner, **({} if tied is None else {"tie_word_embeddings": tied})}
             nested = count(other, Config(again, config.name, nested=True))
             roles[role] = nested.total - nested.routed
@@ -267,6 +276,10 @@ class Reader:
             step = max(self.value(f"{prefix}decoder_sparse_step"), 1)
             layers = range(self.value(f"{prefix}num_hidden_layers"))
             return sum(1 for i in layers if i not in only and (i + 1) % step == 0)
+        if key == "tie_word_embeddings":
+            told = tied_by_part(self.config.raw, self.config.model_type)
+            if told is not None:
+                return int(told)
         if key == "num_labels":
             labels = self.config.raw.get("id2label")
             if isinstance(labels, Mapping) and labels:
@@ -367,6 +380,15 @@ class Reader:
         """The error for a value that can't be counted with."""
         return ImportFileError(f"{key} is {str(value)[:40]!r}", where=self.config.name,
                                right="a whole number")  # fmt: skip
+
+
+def tied_by_part(raw: Mapping[str, Any], kind: str) -> bool | None:
+    """Whether the text part ties the head of a whole, where the library asks it; else None."""
+    part = raw.get("text_config")
+    stated = part.get("tie_word_embeddings") if isinstance(part, Mapping) else None
+    if kind in TIED_BY_PART:
+        return raw.get("tie_word_embeddings") is True or stated is not False
+    return True if kind in TIED_BY_EITHER and stated is True else None
 
 
 def _whole(value: Any) -> TypeGuard[int]:
