@@ -106,7 +106,7 @@ def _fills(machines: float) -> str:
     if machines == 0:
         return "no machine"
     if machines >= 0.1:
-        return f"{labels.number(machines, digits=2)} machines"
+        return f"{labels.number(machines, digits=2 if machines < 100 else 3)} machines"
     return "almost nothing" if machines < 0.001 else f"{machines:.1%} of one"
 
 
