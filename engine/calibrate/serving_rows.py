@@ -152,7 +152,7 @@ def _read(cells: Cells) -> Reading:
     kv = _kv_bytes(cells, kind, bits)
     tp, pp, dp, attention_dp = _layout(cells, n_gpus, network, hardware, bits)
     scenario = _text(cells, "scenario")
-    lengths = "random" if "random" in scenario else "sweep" if "in-house" in scenario else "fixed"
+    lengths = _lengths(scenario)
     factor = RANDOM_LENGTHS if "80-100%" in scenario else 1.0
     milli = 1e-3
     tokens = number(cells, "output_tokens_per_s")
@@ -324,6 +324,19 @@ def _layout(
         return tp * dp, pp, 1.0, 1.0
     del ep
     return tp, pp, max(dp, 1.0), 0.0
+
+
+def _lengths(scenario: str) -> str:
+    """How the lengths of requests differ in a benchmark; "" where it does not say.
+
+    GenAI-Perf sends prompts and answers of one length unless it is told otherwise.
+    """
+    for words, lengths in (
+        (r"random", "random"), (r"in-house", "sweep"), (r"fixed|GenAI-Perf", "fixed"),
+    ):  # fmt: skip
+        if re.search(words, scenario, re.IGNORECASE):
+            return lengths
+    return ""
 
 
 def _family(group: str) -> str:

@@ -190,6 +190,15 @@ def test_a_slow_front_end_keeps_prompts_apart() -> None:
     assert loose == pytest.approx(0.0, abs=0.01)
 
 
+def test_requests_are_of_one_length_only_where_a_source_says_so() -> None:
+    told = {
+        "GenAI-Perf fixed lengths, ignore EOS": "fixed", "GenAI-Perf": "fixed", "": "",
+        "random lengths 80-100% of nominal (InferenceX); agg": "random",
+        "NVIDIA in-house sweep; agg": "sweep", "ShareGPT": "",
+    }  # fmt: skip
+    assert {s: read(CLOSED | {"scenario": s}).lengths for s in told} == told
+
+
 def test_hosts_of_engines() -> None:
     names = ("trtllm-nim", "trtllm-2025", "vllm-2025", "llamacpp-any")
     assert [host_of(n) for n in names] == ["compiled", "python", "python", ""]
