@@ -26,10 +26,12 @@ from engine.estimate.small_inference import (
     parameter,
     rates,
     scaled,
+    scaled_range,
     units_for,
     worker_service_s,
     worker_sizes,
 )
+from engine.estimate.small_inference_tables import cpu_capacities, gpu_capacities
 from engine.explain.jobs_models import model_report
 from engine.workload.examples import EXAMPLES
 
@@ -112,6 +114,39 @@ def test_a_looser_target_carries_more_and_none_below_the_floor() -> None:
     held, _ = cpu_capacity(10.0, 16.0, np.array([0.001, 0.2, 0.5, 5.0]), 0.95)
     assert np.asarray(held)[0] == 0.0
     assert np.all(np.diff(np.asarray(held)) > 0)
+
+
+@pytest.mark.parametrize("cores", [2.0, 16.0, 96.0])
+def test_the_tables_of_servers_tell_what_the_functions_tell(cores: float) -> None:
+    """Over seven decades of rates, and targets from half a millisecond to ten seconds."""
+    rates_, goals = np.meshgrid(np.geomspace(0.01, 1e5, 40), np.geomspace(5e-4, 10.0, 25))
+    told = cpu_capacities(rates_, cores, goals, 0.95)
+    exact = np.asarray(cpu_capacity(rates_, cores, goals, 0.95)[0])
+    assert np.array_equal(told > 0.0, exact > 0.0)
+    some = exact > 0.0
+    assert np.max(np.abs(told[some] / exact[some] - 1.0)) < 0.01
+
+
+def test_the_tables_of_gpus_tell_what_the_functions_tell() -> None:
+    rates_, goals = np.meshgrid(np.geomspace(0.01, 1e6, 50), np.geomspace(5e-4, 10.0, 40))
+    told = gpu_capacities(rates_, goals, 0.95)
+    exact = np.asarray(gpu_capacity(rates_, goals, 0.95))
+    assert np.array_equal(told > 0.0, exact > 0.0)
+    some = exact > 0.0
+    off = np.abs(told[some] / exact[some] - 1.0)
+    assert np.quantile(off, 0.98) < 0.005
+    # Just above the floor a little of what the GPU does decides over little.
+    assert np.max(np.abs(told - exact) / rates_) < 0.01
+
+
+def test_rates_of_many_sizes_are_those_of_each() -> None:
+    measured = Predicted(80.0, 100.0, 120.0, "measured: somewhere", True)
+    light = Predicted(4000.0, 5000.0, 6000.0, "measured: trees", True)
+    sizes = np.array([0.01, 0.5, 1.0, 2.0, 100.0])
+    found = scaled_range(measured, sizes, light)
+    for i, size in enumerate(sizes):
+        each = scaled(measured, float(size), light)
+        assert [float(f[i]) for f in found] == pytest.approx([each.low, each.likely, each.high])
 
 
 def test_workers_share_an_item_only_when_one_core_is_too_slow() -> None:
