@@ -33,6 +33,7 @@ from engine.estimate.small_inference import (
     without_matrix_units,
 )
 from engine.estimate.small_inference_tables import cpu_capacities, cpu_floor, gpu_capacities
+from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
 from engine.workload.workload import Workload
@@ -95,7 +96,7 @@ def asked(w: Workload, terms: JobsTerms) -> Ask:
         tokens = w.tokens_in or gflop / (2 * named(PARAMETERS)["encoder_params_b"].likely)
         size = 2.0 * float(w.model_params_b or 0.0) * tokens / gflop
         said = (
-            f"{size:.2g} times {title}: 2 operations for each of {w.model_params_b:g} "
+            f"{rough(size)} times {title}: 2 operations for each of {w.model_params_b:g} "
             f"billion parameters and {tokens:,.0f} tokens, against {gflop:g} GFLOP"
         )
         return Ask(model, size, sized_by, said)
