@@ -4,7 +4,7 @@ Run it alone with `python -m benchmarks.bench_serving`; it also tells the time o
 simulation of 20,000 requests. Public peers take 0.1 to 0.4 ms for a roofline of one operating point
 without a request loop (LLM-Viewer, llm-analysis), 60 to 78 ms for one by operators (GenZ), 9 to
 900 ms for one with a request loop (aiconfigurator). GenZ is timed beside on the same rows where
-`genz-llm` is installed.
+`genz-llm` is installed; `bench_serving_peer` compares with llm-analysis.
 """
 
 from __future__ import annotations
