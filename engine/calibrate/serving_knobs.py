@@ -85,7 +85,7 @@ SPECS: dict[str, Knob] = {
     "step_tokens": Knob(8192, 0.2, "tokens", ("engine",), "tokens of prompts that a step takes in"),
     "saturated": Knob(1.1, 0.2, "times", ("gpu", "engine"),
                       "time of a full batch against the ideal"),
-    "weight_memory": Knob(1.1, 0.05, "times", (), "memory held over the weights' own"),
+    "weight_memory": Knob(1.05, 0.05, "times", (), "memory held over the weights' own"),
     "cache_memory": Knob(1.05, 0.05, "times", (), "memory held over the cache's own"),
     "working": Knob(4, 0.5, "copies", (), "hidden states of a step's tokens in memory"),
     "sampling": Knob(4, 0.7, "copies", (), "logits of a step's sequences in memory"),

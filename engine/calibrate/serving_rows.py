@@ -179,7 +179,7 @@ def _read(cells: Cells) -> Reading:
         ttft=_positive(number(cells, "ttft_ms") * milli),
         itl=_positive(number(cells, "itl_ms") * milli),
         tokens_per_s=_positive(tokens),
-        memory_gib=_positive(number(cells, "peak_mem_gb")),
+        memory_gib=_positive(number(cells, "peak_mem_gb") * 1e9 / GIB),
     )
     if _beyond_peak(reading):
         return Reading("states more work than the hardware's peak")

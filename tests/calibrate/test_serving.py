@@ -199,6 +199,11 @@ def test_requests_are_of_one_length_only_where_a_source_says_so() -> None:
     assert {s: read(CLOSED | {"scenario": s}).lengths for s in told} == told
 
 
+def test_sources_state_peak_memory_in_gb() -> None:
+    # The fullest run on an H100 states 84.84 GB; the card reports 79.6 GiB, which is 85.5 GB.
+    assert read(STATIC | {"peak_mem_gb": 84.84}).memory_gib == pytest.approx(79.01, abs=0.01)
+
+
 def test_hosts_of_engines() -> None:
     names = ("trtllm-nim", "trtllm-2025", "vllm-2025", "llamacpp-any")
     assert [host_of(n) for n in names] == ["compiled", "python", "python", ""]
