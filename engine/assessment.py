@@ -47,7 +47,10 @@ class PriceRef:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """One stage of the job on its hardware. A unit is one GPU or one CPU server."""
+    """One stage of the job on its hardware. A unit is one GPU or one CPU server.
+
+    units : all that are paid for; side_by_side : runs that they work on at a time
+    """
 
     stage: str
     hardware: Literal["gpu", "cpu"]
@@ -63,6 +66,7 @@ class StagePlan:
     utilization: float
     vcpu: float = 0.0
     note: str = ""
+    side_by_side: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

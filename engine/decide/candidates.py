@@ -221,7 +221,7 @@ def owning_terms(terms: CostTerms) -> CostTerms:
     """The terms that prices depend on, those of owning; the rest as usual, so that prices keep."""
     names = (
         "machine_sku", "machine_usd", "site", "cooling", "usd_per_kwh", "pue", "available_kw",
-        "delivery_months", "staff_fte", "stored_gb",
+        "delivery_months", "staff_fte", "stored_gb", "discount_pct",
     )  # fmt: skip
     return CostTerms().model_copy(update={name: getattr(terms, name) for name in names})
 

@@ -166,12 +166,13 @@ def _batch_pool(
     used = np.minimum(busy, HOURS_PER_MONTH)
     # Runs that do not fit into a month's hours on demand are run side by side.
     copies = np.maximum(1.0, busy / HOURS_PER_MONTH)
-    lines = pool_lines(terms, unit, units * copies, used, goodput, x, ctx, had.staff_part)
+    paid = units * copies
+    if committed:  # by the machine; by the hour a part of one is an hour less
+        paid = np.ceil(paid / unit.per_machine - 1e-9) * unit.per_machine
+    lines = pool_lines(terms, unit, paid, used, goodput, x, ctx, had.staff_part)
     usd = usd_per_month(lines, ctx.workload.horizon_months, len(runs))
     utilization = np.minimum(busy / HOURS_PER_MONTH, 1.0) if committed else np.ones_like(busy)
-    return Pool(
-        unit, part, False, units, busy, calendar, usd, utilization, goodput, lines, units * copies
-    )
+    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput, lines, paid)
 
 
 def _fleet(

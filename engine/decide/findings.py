@@ -75,9 +75,15 @@ def time_of(e: Evaluation) -> Array:
     return e.hours_per_run if e.hours_per_run.any() else e.latency_ms
 
 
+def units_of(pool: Pool) -> int:
+    """Machines that a pool pays for, those of runs side by side among them: whole ones."""
+    per = pool.unit.per_machine
+    return int(np.ceil(float(pool.paid_units[0]) / per - 1e-6)) * per
+
+
 def pool_label(pool: Pool) -> str:
     """The hardware of a pool in words."""
-    units = round(float(pool.units[0]))
+    units = units_of(pool)
     if pool.unit.hardware == "cpu":
         return f"{count(units, 'server')} with {pool.unit.vcpu:.0f} vCPU"
     if pool.unit.per_machine > 1:
@@ -164,7 +170,7 @@ def _stage_plans(f: Findings, e: Evaluation, usd: Estimate) -> list[StagePlan]:
         acquisition = e.spec.acquisition
         if price is None:
             price, acquisition = unit.prices["on_demand"], "on_demand"
-        units = round(float(pool.units[0]))
+        units = units_of(pool)
         machines = int(np.ceil(units / unit.per_machine))
         titles = " and ".join([pool.stages[0].title, *(s.title.lower() for s in pool.stages[1:])])
         plans.append(
@@ -179,10 +185,11 @@ def _stage_plans(f: Findings, e: Evaluation, usd: Estimate) -> list[StagePlan]:
                 acquisition=acquisition,
                 price=price.ref,
                 usd_per_month=usd.scaled(share),
-                busy_hours_per_month=float(pool.busy_hours[0]),
+                busy_hours_per_month=float(pool.busy_hours[0] * pool.units[0]) / units,
                 utilization=float(min(max(pool.utilization[0], 0.0), 1.0)),
                 vcpu=unit.vcpu,
                 note=_paying(acquisition, price, pool),
+                side_by_side=max(float(pool.paid_units[0] / pool.units[0]), 1.0),
             )
         )
     return plans
@@ -191,7 +198,7 @@ def _stage_plans(f: Findings, e: Evaluation, usd: Estimate) -> list[StagePlan]:
 def _paying(acquisition: str, price: Price, pool: Pool) -> str:
     """How the pool is paid, in words."""
     if price.owner is not None:
-        each = float(pool.usd_per_month[0] / pool.units[0])
+        each = float(pool.usd_per_month[0]) / units_of(pool)
         return (
             f"owned: about {money(each)} a month each, all costs of the owner and resale included"
         )

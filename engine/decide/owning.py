@@ -224,6 +224,8 @@ class Owner:
             for name in ("usd_per_kwh", "pue", "staff_fte")
             if getattr(self.terms, name) is not None
         }
+        if self.terms.discount_pct is not None:
+            found["cost_of_capital"] = self.terms.discount_pct / 100.0
         if self.terms.stored_gb:
             found["storage_usd"] = self.terms.stored_gb / GB_PER_TB * pick(self.capital[STORAGE])
         return found

@@ -92,7 +92,8 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
     service = workload.kind in SERVICES
     gpu = stage.hardware == "gpu"
     per_machine = max(1, round(stage.units / max(stage.machines, 1))) if gpu else 1
-    devices = terms.devices or stage.units
+    of_run = max(round(stage.units / stage.side_by_side), 1)
+    devices = terms.devices or of_run
     if gpu and terms.devices and terms.devices > per_machine:
         per_machine = max(per_machine, min(8, terms.devices))
     if stage.price is not None:
@@ -104,7 +105,7 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
         hours = terms.run_days * HOURS_PER_DAY
     else:
         # The same work on another count of devices takes as much longer or shorter.
-        scaled = stage.units / devices
+        scaled = of_run / devices
         hours = HOURS_PER_MONTH if service else _useful_hours(answer, stage) * scaled
     return RunPlan(
         label=answer.best.label,

@@ -95,7 +95,8 @@ class Row:
 class Fleet:
     """Machines of one kind that hold the demand, with what they cost a month.
 
-    carrying : machines for the load (of one copy); machines : with copies and spares
+    carrying : machines for the load (of one copy); machines : with copies and spares, and with
+    those of runs side by side; of_run : of them on one run, or all of a service
     terms : how they are paid, in words; usd : the machines alone, over the horizon by the month
     """
 
@@ -110,6 +111,7 @@ class Fleet:
     storage_usd: float
     price: PriceRef | None
     terms: str
+    of_run: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     best = next((f for f in fleets if f.unit_id == sku), fleets[0])
     unit = next(u for u in able if u.sku == best.unit_id)
     pool = drawn.pool(unit)
-    total = np.ceil(pool.units / unit.per_machine)
+    total = np.ceil(pool.paid_units / unit.per_machine - 1e-6)
     usd = pool.usd_per_month + drawn.storage(pool)
     alone = likely.by_resource(unit)
     rows = tuple(
@@ -293,20 +295,22 @@ class _Work:
         """Storage a month; none where it was told apart."""
         if not keeps_data(self.ctx):
             return np.zeros_like(pool.units)
-        return storage_usd(self.needs, pool.units / pool.unit.per_machine, self.x, self.ctx)
+        return storage_usd(self.needs, pool.paid_units / pool.unit.per_machine, self.x, self.ctx)
 
     def fleet(self, unit: Unit) -> Fleet:
         """The machines at the likely inputs."""
         pool, terms = self.pool(unit), self.paid(unit)
         by = {r: _first(n) for r, n in self.by_resource(unit).items()}
-        carrying = pool.units
+        machines = int(np.ceil(_first(pool.paid_units) - 1e-6))
+        carrying: Real = float(machines)
         if pool.service:
             room = growth(self.x["monthly_variation"]) if terms in COMMITTED else 1.0
             carrying = sizing_of(unit, self.part, self.x, self.ctx, room, self.memo).carrying
         return Fleet(
             unit.name, unit.sku, unit.vcpu, unit.memory_gb, int(_first(carrying)),
-            int(_first(pool.units)), services.binding(by), _first(pool.usd_per_month),
+            machines, services.binding(by), _first(pool.usd_per_month),
             _first(self.storage(pool)), unit.prices[terms].ref, ACQUISITION_LABELS[terms],
+            int(_first(pool.units)),
         )  # fmt: skip
 
 

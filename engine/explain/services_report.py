@@ -160,7 +160,7 @@ def _disk_note(s: Sizing, answer: Assessment) -> list[str]:
     rate = next(r.amount.likely for r in s.rows if r.resource == "disk_rate")
     return [
         f"You name the disks as the bottleneck. They are asked for {number(rate)} MB/s, which is "
-        f"{number(rate / f.machines)} on each of {count(f.machines, 'machine')}; one can be given "
+        f"{number(rate / f.of_run)} on each of {count(f.of_run, 'machine')}; one can be given "
         f"{number(s.point['machine_disk_mb_per_s'])}. Faster disks cure that; more machines or "
         "GPUs would wait as well."
     ]

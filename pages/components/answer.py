@@ -108,6 +108,9 @@ def stages(answer: Assessment) -> None:
             ACQUISITION_LABELS.get(plan.acquisition, plan.acquisition),
             f"busy {labels.hours(plan.busy_hours_per_month)} a month "
             f"({labels.percent(plan.utilization)})",
+            f"{labels.number(plan.side_by_side, digits=2)} runs side by side"
+            if plan.side_by_side > 1.005
+            else "",
             f"network: {plan.network}" if plan.network else "",
             plan.note,
         ]

@@ -99,7 +99,7 @@ def test_an_articles_price_is_shown_and_never_ranks() -> None:
         ("Together", "on demand, low end", "from"),
         ("Hyperstack", "h100-sxm-80gb reserved", "from"),
         ("DigitalOcean", "FROM", "from"),
-        ("Together", "reserved 7-30 days, low end", "list"),
+        ("Together", "reserved 7-30 days, low end", "from"),
     ],
 )
 def test_traps_are_marked(provider: str, words: str, kind: str) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from engine.assess import assess_point
+from engine.assess import assess, assess_point
 from engine.catalogue import load_catalogue
 from engine.cost.monthly import monthly_cost
 from engine.cost.ownership import machine_for, plan
@@ -156,3 +156,22 @@ def test_a_useful_hour_on_spot_leaves_out_what_interruptions_cost() -> None:
         hours = option.usd_per_month.likely / option.usd_per_useful_hour.likely
         busy = sum(s.busy_hours_per_month for s in option.stages)
         assert hours < busy if option.acquisition == "spot" else hours == pytest.approx(busy)
+
+
+def test_the_discount_rate_is_what_tied_up_capital_costs() -> None:
+    """11% is the usual rate (capital.csv, wacc): told, it changes nothing; interest is linear.
+
+    One purchase, so the rate's step of 3 points (8 to 11%) is a quarter of that of 12 (8 to 20%).
+    """
+    workload = EXAMPLES["16-nodes-own-or-cloud"].workload
+
+    def bought(rate: float | None) -> float:
+        settings = Settings(costs=CostTerms(discount_pct=rate))
+        answer = assess(workload, settings=settings, today=date(2026, 12, 1), draws=0)
+        first = next(o for o in answer.options if o.acquisition == "buy")
+        return first.usd_per_month.likely
+
+    at_8, at_11, at_20 = bought(8.0), bought(11.0), bought(20.0)
+    assert at_11 == pytest.approx(bought(None))
+    assert at_8 < at_11 < at_20
+    assert (at_11 - at_8) / (at_20 - at_8) == pytest.approx(3 / 12, rel=0.01)

@@ -85,7 +85,15 @@ def _one(source: Source, today: date, get: Download) -> list[PriceRow] | str:
     except (ImportFileError, HTTPError, HTTPException) as error:
         return str(error) or type(error).__name__
     except OSError as error:
-        return str(getattr(error, "reason", None) or error) or type(error).__name__
+        return _why(error)
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong, in words where there is no network at all."""
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, socket.gaierror):
+        return "there is no network, or its names can't be looked up"
+    return str(reason) or type(error).__name__
 
 
 def _last_commit(raw: bytes) -> date | None:
@@ -146,8 +154,7 @@ def _through_library(library: Any, wanted: list[Source], today: date, found: Fet
         try:
             catalogue.load()
         except Exception as error:  # a library's errors are its own
-            reason = error.__cause__ or error
-            told = str(getattr(reason, "reason", None) or reason)
+            told = _why(error.__cause__ or error)
             found.failed |= {source.id: told for source in wanted}
             return
         for source in wanted:
