@@ -157,6 +157,27 @@ class DemandView:
     room: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Leaving after `month` months [USD, once]; `resale_usd` comes in, the others go out.
+
+    data_gb : that is carried out of the provider; its price is that of one month's traffic
+    owed_months : of a reservation that still runs
+    """
+
+    month: int
+    data_gb: float
+    data_out_usd: float
+    owed_months: int
+    owed_usd: float
+    resale_usd: float
+
+    @property
+    def usd(self) -> float:
+        """What leaving costs in all; below 0 where the sale brings more."""
+        return self.data_out_usd + self.owed_usd - self.resale_usd
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CostReport:
     """Everything of the costs page for one hardware.
@@ -186,6 +207,7 @@ class CostReport:
     machine_label: str = ""
     title: str = ""
     subtitle: str = ""
+    leaving: Leaving | None = None
 
     def way(self, id: str) -> Way:
         """A way by its id, the chosen one when there is none such."""

@@ -19,6 +19,7 @@ from engine.cost.parameters import value
 from engine.costing import demand as demands
 from engine.costing.beside import electricity, idle, move
 from engine.costing.case import Case, case_of, hardware_id
+from engine.costing.leaving import leaving
 from engine.costing.model import CostReport, DemandView, Way, Wins
 from engine.costing.ways import discount_rate, mixes, pure_ways
 from engine.costing.wins import wins
@@ -85,6 +86,7 @@ def cost_report(
         demand=_view(case, demand, mixed, when, problem),
         idle=budget,
         idle_share=share,
+        leaving=leaving(case, chosen, lead),
         move=moved,
         move_note=note,
         carbon=electricity(case, e, terms),

@@ -11,7 +11,7 @@ from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
 from engine.cost.migration import MigrationResult
 from engine.cost.worked_cases import CaseRow, WorkedCase
 from engine.costing.demand import SOURCES, all_or_nothing
-from engine.costing.model import CostReport, Way
+from engine.costing.model import CostReport, Leaving, Way
 from engine.costing.wins import BEST_MIX
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
@@ -133,6 +133,36 @@ def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str
     ]
     if found.speedup != 1:
         rows.insert(0, ("A run is faster by", f"{number(found.speedup)} times"))
+    return rows
+
+
+# What overran the plans of moves in the articles.
+RISKS = (
+    "What makes such plans longer: skills that the team does not have yet, people who leave "
+    "midway, deployments that fail, copies that turn out to be most of the run. The later end of "
+    "the range is the article's factor of three."
+)
+
+
+def leaving_rows(found: Leaving, currency: Currency) -> list[tuple[str, str]]:
+    """What leaving takes, each part with what it stands for."""
+    data = currency.money(found.data_out_usd) if found.data_out_usd else "nothing"
+    if not found.data_gb:
+        data = "no stored data told"
+    owed = currency.money(found.owed_usd)
+    rows = [
+        ("Data sent out", data + (f", for {number(found.data_gb)} GB" if found.data_gb else "")),
+        (
+            "Commitment left",
+            f"{owed}, {found.owed_months} months of it" if found.owed_months else "nothing",
+        ),
+        ("Machines sold", currency.money(found.resale_usd) if found.resale_usd else "nothing"),
+        (
+            "In all",
+            f"{currency.money(found.usd)} to pay" if found.usd >= 0
+            else f"{currency.money(-found.usd)} come in",
+        ),
+    ]  # fmt: skip
     return rows
 
 

@@ -176,6 +176,9 @@ def frontier_marks(report: TrainingReport) -> list[FrontierMark]:
     return found
 
 
+LEAST_WORTH_USD = 0.01  # of a GPU-hour: networks nearer than a cent are told as equal
+
+
 def network_rows(report: TrainingReport) -> list[dict[str, str]]:
     """The cluster on each network, and what the difference is worth."""
     return [_network(o) for o in report.answer.networks]
@@ -186,14 +189,17 @@ def _network(o: NetworkOutcome) -> dict[str, str]:
     if r is None:
         return {"Network": o.name, "A step": "does not fit", "Used": "–", "Cost": "–",
                 "Worth": "–"}  # fmt: skip
-    worth = o.worth_usd_per_gpu_hour
+    worth, whole = o.worth_usd_per_gpu_hour, o.worth_usd_per_gpu
     if o.current:
         told = "the present one"
-    elif worth is None:
+    elif worth is None or whole is None:
         told = "–"
+    elif abs(worth) < LEAST_WORTH_USD:
+        told = "the same within a cent a GPU-hour"
     else:
         sign = "up to" if worth >= 0 else "only if cheaper by"
-        told = f"{sign} {words.money(abs(worth))} a GPU-hour"
+        told = (f"{sign} {words.money(abs(worth))} a GPU-hour, {words.money(abs(whole))} a GPU "
+                "over the run")  # fmt: skip
     if o.list_usd_per_gpu is not None:
         low, high = o.list_usd_per_gpu
         told += f"; list price {words.money(low)} to {words.money(high)} a GPU"

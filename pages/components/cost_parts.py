@@ -386,6 +386,7 @@ def move(report: CostReport, currency: Currency) -> None:
     found = report.move
     if found is None:
         st.markdown(plain(report.move_note))
+        leave(report, currency)
         return
     with st.grid(columns=4, min_column_width=170):
         for name in (
@@ -398,6 +399,22 @@ def move(report: CostReport, currency: Currency) -> None:
         [{"What": a, "Comes to": b} for a, b in view.move_rows(found, currency)],
         "What the move costs and brings",
     )
+    st.caption(plain(view.RISKS))
+    leave(report, currency)
+
+
+def leave(report: CostReport, currency: Currency) -> None:
+    """What it takes to leave the hardware half-way."""
+    found = report.leaving
+    if found is None:
+        return
+    when = labels.count(found.month, "month")
+    st.subheader(plain(f"Leaving after {when}"), anchor=False)
+    answer.table(
+        [{"What": a, "Comes to": b} for a, b in view.leaving_rows(found, currency)],
+        "What it takes to leave",
+    )
+    st.caption(plain(f"{report.chosen.label}, at half of the {report.months} months."))
 
 
 def carbon(report: CostReport) -> None:

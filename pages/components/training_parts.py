@@ -360,7 +360,8 @@ def networks(report: TrainingReport) -> None:
     answer.table(rows, "The same GPUs on each network")
     st.caption(
         "“Worth” is by how much a GPU-hour may cost more on that network until the run costs the "
-        "same. List prices are those of adapters and switch ports."
+        "same. List prices are those of adapters and switch ports: bought for this run alone, a "
+        "network pays where they are below its worth over the run."
     )
 
 
