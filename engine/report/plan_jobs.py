@@ -147,7 +147,7 @@ def _job_side(o: JobOption | None, report: JobReport) -> list[str]:
                 *["–"] * 5]  # fmt: skip
     return [
         units(o),
-        _hours(o),
+        hours(o),
         f"{words.money(o.usd_per_run.likely)} ({span(o.usd_per_run)})",
         f"{words.money(o.usd_per_month.likely)} ({span(o.usd_per_month)})",
         o.bound,
@@ -161,7 +161,8 @@ def units(o: JobOption) -> str:
     return each if o.machines == 1 else f"{o.machines:,} × {each}"
 
 
-def _hours(o: JobOption) -> str:
+def hours(o: JobOption) -> str:
+    """What a run takes there, with its range, and whether that is too late."""
     late = ", later than wanted" if o.late else ""
     return (
         f"{words.duration(o.hours.likely)} ({words.duration(o.hours.low)} to "

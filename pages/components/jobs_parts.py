@@ -10,9 +10,10 @@ from engine.assessment import PriceRef
 from engine.estimate.estimate import Estimate
 from engine.estimate.small_inference import Rate, models
 from engine.estimate.speedups import Speedup
-from engine.explain.jobs import JobOption, JobReport
+from engine.explain.jobs import JobReport
 from engine.explain.jobs_model_words import machines_said
 from engine.explain.jobs_models import ModelOption, ModelReport
+from engine.report.plan_jobs import hours, units
 from engine.workload.jobs_terms import FIELD_LABELS
 from pages.components import fields, jobs_charts, labels, shell
 from pages.components.labels import plain
@@ -76,10 +77,10 @@ def job_cards(report: JobReport) -> None:
                     st.markdown(plain(f"Not possible: {reason}."))
                 continue
             unit = "GPU" if option.hardware == "gpu" else "server"
-            st.markdown(plain(_units(option)))
+            st.markdown(plain(units(option)))
             st.table(
                 {
-                    "A run takes": plain(_hours(option)),
+                    "A run takes": plain(hours(option)),
                     "A run costs": plain(
                         f"{labels.money(option.usd_per_run.likely)} ({_span(option.usd_per_run)})"
                     ),
@@ -94,25 +95,12 @@ def job_cards(report: JobReport) -> None:
             )
 
 
-def _units(o: JobOption) -> str:
-    each = f"{o.per_machine} × {o.name}" if o.per_machine > 1 else o.name
-    return each if o.machines == 1 else f"{o.machines:,} × {each}"
-
-
-def _hours(o: JobOption) -> str:
-    late = ", later than wanted" if o.late else ""
-    return (
-        f"{labels.duration(o.hours.likely)} ({labels.duration(o.hours.low)} to "
-        f"{labels.duration(o.hours.high)}){late}"
-    )
-
-
 def job_options(report: JobReport) -> None:
     """All hardware for the job, and what is out of the question."""
     st.subheader("All machines for this job", anchor=False)
     rows = [
         {
-            "Machines": plain(_units(o))
+            "Machines": plain(units(o))
             + (f"  \n{labels.price_age(o.price)}" if o.price is not None else ""),
             "A run takes": plain(labels.duration(o.hours.likely) + (", late" if o.late else "")),
             "A run costs": plain(labels.money(o.usd_per_run.likely)),
