@@ -46,4 +46,4 @@ with shell.page("Costs", ":material/payments:", heading=False) as workload:
     with tabs[7]:
         cost_parts.prices(report, currency)
     with tabs[8]:
-        cost_cases.cases()
+        cost_cases.cases(result.today)

@@ -192,3 +192,17 @@ def test_the_currency_reads_without_doubt() -> None:
     assert Currency().note == ""
     assert "without a day" in euro.note
     assert currency_of(CostTerms()) == Currency()
+
+
+def test_the_articles_options_stand_side_by_side_on_the_work_asked_for(app: Open) -> None:
+    visit = opened(app)
+    next(s for s in visit.selectbox if s.key == "cost_case").set_value("option_a").run()
+    assert not visit.exception
+    shown = " ".join(labels_off(m.value) for m in visit.markdown)
+    for chip in ("fits", "misses the deadline", "can't be ordered"):
+        assert chip in shown
+    tables = [t.value.to_string() for t in visit.table]
+    assert any("2.58 million" in labels_off(t) and "756,000" in labels_off(t) for t in tables)
+    next(n for n in visit.number_input if n.key == "options_params").set_value(405.0).run()
+    assert not visit.exception
+    assert "does not fit" in " ".join(labels_off(m.value) for m in visit.markdown)

@@ -105,7 +105,7 @@ def option_a() -> WorkedCase:
     whole = value("case_tokens_per_param") * params / 1e12 / tokens(1)  # GPU-hours from scratch
     return WorkedCase(
         "option_a",
-        "A 70B from scratch for 320,000 or 108,000",
+        "Options A, B and C: a 70B from scratch for 320,000 or 108,000",
         "000",
         ("C084", "C085", "C086", "C087", "C088"),
         (
