@@ -53,7 +53,6 @@ def move(case: Case, way: Way, e: Evaluation) -> tuple[MigrationResult | None, s
     before = float(case.point["useful_hours_per_month"][0]) / max(runs, 1e-9)
     if after <= 0 or before <= 0:  # a service: it answers as before, only the bill changes
         before, after, runs = 1.0, 1.0, 0.0
-    overrun = cost_parameters()["migration_overrun"]
     months, engineers = plan_of_move(case)
     return (
         assess(
@@ -66,7 +65,7 @@ def move(case: Case, way: Way, e: Evaluation) -> tuple[MigrationResult | None, s
                 engineers=engineers,
                 planned_months=months,
                 usd_per_engineer_month=usd_per_engineer_month(case),
-                overrun=Range(overrun.low, overrun.likely, overrun.high),
+                overrun=_overrun(case),
                 usd_per_hour_saved=case.terms.usd_per_hour_saved,
             )
         ),
@@ -81,6 +80,21 @@ def plan_of_move(case: Case) -> tuple[float, float]:
     stated = case.terms.move_months
     work = float(case.point["rewrite_months"][0])  # engineer-months
     return (stated if stated is not None else max(work, 0.1) / max(people, 1.0)), people
+
+
+def _overrun(case: Case) -> Range:
+    """Time taken over time planned.
+
+    A stated plan overruns as moves do. Where none was, the months of the kind of work are what
+    such moves took, from the quick ones to those that overran: nothing is added to them.
+    """
+    if case.terms.move_months is not None:
+        told = cost_parameters()["migration_overrun"]
+        return Range(told.low, told.likely, told.high)
+    took = case.context.inputs.ranges["rewrite_months"]
+    if took.likely <= 0:
+        return Range(1.0, 1.0, 1.0)
+    return Range(took.low / took.likely, 1.0, took.high / took.likely)
 
 
 def usd_per_engineer_month(case: Case) -> float:

@@ -13,11 +13,18 @@ from engine.decide.evaluation import Context, Evaluation, Values
 from engine.decide.model_rates import unpublished
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
+from engine.estimate.compute_jobs import (
+    LICENCE,
+    REFERENCE_SERVER,
+    Constraint,
+    double_precision,
+    too_little_memory,
+)
 from engine.wording import number
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
 from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
 
-MIN_FP64_TFLOPS = 5.0  # a two-socket server of 2024 reaches 3 to 7 (cpu_servers.csv, half of fp32)
+MEMORY_SOURCE = "catalogue, memory as reported"
 
 
 def constrain(e: Evaluation, x: Values, ctx: Context) -> None:
@@ -126,7 +133,7 @@ def _spot_runs(e: Evaluation, x: Values) -> Found:
 
 
 def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
-    """Code that can't move, and arithmetic that the GPU does not have."""
+    """Code that can't move, and arithmetic or memory that the hardware does not have."""
     w, spec = ctx.workload, e.spec
     found: Found = []
     blocked = [
@@ -137,18 +144,20 @@ def _code(e: Evaluation, x: Values, ctx: Context) -> Found:
     if w.rewrite is Rewrite.impossible and blocked:
         reason = f"{blocked[0].lower()} can't be rewritten for GPUs"
         found.append((_always(x), reason, "your answer", "rewrite"))
-    jobs = ctx.settings.jobs
-    if w.kind in BATCH_JOBS and not jobs.licence_covers_gpus and "gpu" in spec.stage_hardware:
-        reason = "the software's licence does not cover GPUs"
-        found.append((_always(x), reason, "your answer", "rewrite"))
     acc = spec.gpu.accelerator if spec.gpu is not None else None
+    server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
+    barred: list[tuple[Constraint | None, str]] = []
+    if w.kind in BATCH_JOBS:
+        if "gpu" in spec.stage_hardware and not ctx.settings.jobs.licence_covers_gpus:
+            barred.append((LICENCE, "your answer"))
+        unsplit = None if w.working_set_shardable else w.working_set_gb
+        barred += [
+            (too_little_memory(p.unit.name, p.unit.memory_gb, unsplit), MEMORY_SOURCE)
+            for p in e.pools
+        ]
     if w.precision is Precision.fp64 and acc is not None:
-        fp64 = acc.fp64_tflops or 0.0
-        if fp64 < MIN_FP64_TFLOPS:
-            reason = (
-                f"{acc.name} has {fp64:g} TFLOPS in double precision, no more than a CPU server"
-            )
-            found.append((_always(x), reason, "accelerators.csv", "precision"))
+        barred.append((double_precision(acc, server), "accelerators.csv, cpu_servers.csv"))
+    found += [(_always(x), c.reason, source, c.field) for c, source in barred if c is not None]
     return found
 
 

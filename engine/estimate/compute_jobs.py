@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 Real = float | Array
 SECONDS_PER_HOUR = 3600.0
 MOST_UNITS = 16_384.0
+REFERENCE_SERVER = "m7i-24xlarge"  # the 96-vCPU server of `jobs.REFERENCE_VCPU`
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,36 +128,50 @@ class Constraint:
 
 
 def gpu_constraints(
-    gpu: Accelerator, server: CpuServer, *, needs_fp64: bool, memory_gb: float | None,
-    splits: bool, licence_covers_gpus: bool, can_be_rewritten: bool,
+    gpu: Accelerator, server: CpuServer, *, needs_fp64: bool, licence_covers_gpus: bool,
+    can_be_rewritten: bool,
 ) -> tuple[Constraint, ...]:  # fmt: skip
-    """What rules a GPU out for a job.
+    """What rules a GPU out for a job, its memory aside (`too_little_memory`).
 
-    A card whose double precision is slower than that of the server it would replace has none in
-    earnest. Memory counts where the data can't be split over devices.
-
-    server : the reference CPU server
+    server : the reference CPU server; the others as in the constraints below
     """
-    found = []
-    if not can_be_rewritten:
-        found.append(Constraint("the code has no version for GPUs and can't be rewritten",
-                                "rewrite"))  # fmt: skip
-    if not licence_covers_gpus:
-        found.append(Constraint("the licence of the software does not cover GPUs",
-                                "licence_covers_gpus"))  # fmt: skip
+    told = (
+        None if can_be_rewritten
+        else Constraint("the code has no version for GPUs and can't be rewritten", "rewrite"),
+        None if licence_covers_gpus else LICENCE,
+        double_precision(gpu, server) if needs_fp64 else None,
+    )  # fmt: skip
+    return tuple(c for c in told if c is not None)
+
+
+LICENCE = Constraint("the software's licence does not cover GPUs", "licence_covers_gpus")
+
+
+def double_precision(gpu: Accelerator, server: CpuServer) -> Constraint | None:
+    """A card whose double precision is slower than that of the server it would replace has none
+    in earnest.
+    """
     have, server_has = gpu.fp64_tflops or 0.0, server_fp64_tflops(server)
-    if needs_fp64 and have < server_has:
-        found.append(Constraint(
-            f"{gpu.name} does {have:g} TFLOPS in double precision, less than the "
-            f"{rough(server_has)} of the {server.vcpu:g}-vCPU server that it would replace",
-            "precision",
-        ))  # fmt: skip
-    if memory_gb is not None and not splits and memory_gb > gpu.memory_gb:
-        found.append(Constraint(
-            f"the {memory_gb:,.0f} GB that must be at hand can't be split and {gpu.name} has "
-            f"{gpu.memory_gb:,.0f} GB", "working_set_gb",
-        ))  # fmt: skip
-    return tuple(found)
+    if have >= server_has:
+        return None
+    return Constraint(
+        f"{gpu.name} does {have:g} TFLOPS in double precision, less than the "
+        f"{rough(server_has)} of the {server.vcpu:g}-vCPU server that it would replace",
+        "precision",
+    )
+
+
+def too_little_memory(name: str, have_gb: float, unsplit_gb: float | None) -> Constraint | None:
+    """Data that must be at hand and can't be split, on one device or server that can't hold it.
+
+    unsplit_gb : None where none was told or the data can be split
+    """
+    if unsplit_gb is None or unsplit_gb <= have_gb:
+        return None
+    return Constraint(
+        f"the {unsplit_gb:,.0f} GB that must be at hand can't be split and {name} has "
+        f"{have_gb:,.0f} GB", "working_set_gb",
+    )  # fmt: skip
 
 
 def server_fp64_tflops(server: CpuServer) -> float:

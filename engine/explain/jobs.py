@@ -23,11 +23,13 @@ from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (
+    REFERENCE_SERVER,
     Constraint,
     Parts,
     break_even_speedup,
     gpu_constraints,
     payback_months,
+    too_little_memory,
 )
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
@@ -40,7 +42,7 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
-from engine.wording import count, duration, money, rough
+from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings
@@ -48,7 +50,6 @@ from engine.workload.workload import BATCH_JOBS, Workload
 
 Array = NDArray[np.float64]
 DRAWS = 256
-REFERENCE_SERVER = "m7i-24xlarge"
 # What stands under the figures of compute jobs and small models, wherever they are shown.
 ELSEWHERE = (
     "On-demand prices of the hardware alone. The recommendation takes the same rates, hours and "
@@ -159,7 +160,8 @@ def job_report(
 
     Raises
     ------
-    InputError : the work is of another kind, or no hardware is on offer there
+    InputError : the work is of another kind, no hardware is on offer there, or none holds what
+        must be at hand
     """
     if not is_compute(workload):
         raise InputError("this is no compute job", where="kind",
@@ -175,7 +177,8 @@ def job_report(
     server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
     options, ruled_out = _options(offered, workload, terms, point, drawn, server, wanted)
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
-    assert cpu is not None  # CPU servers are never ruled out
+    if cpu is None:
+        raise _no_server(offered, workload)
     sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
     # What takes so many hours on GPUs today takes them whatever the speed-up over CPUs is.
     known = workload.current is Current.gpu
@@ -216,26 +219,47 @@ def _options(
         price = unit.prices.get("on_demand")
         if price is None or price.basis != "hour":
             continue
-        if unit.accelerator is not None:
-            barred = gpu_constraints(
-                unit.accelerator, server,
-                needs_fp64=workload.precision is Precision.fp64,
-                memory_gb=workload.working_set_gb,
-                splits=workload.working_set_shardable,
-                licence_covers_gpus=terms.licence_covers_gpus,
-                can_be_rewritten=workload.rewrite is not Rewrite.impossible,
-            )  # fmt: skip
-            if barred:
-                out.setdefault(unit.name, barred[0])
-                continue
+        barred = _barred(unit, workload, terms, server)
+        if barred:
+            out.setdefault(unit.name, barred[0])
+            continue
         found.append(_option(unit, price, offered.context, point, drawn, wanted))
     # Where nothing finishes in time, what is nearly as fast as the fastest is compared by its cost.
-    near = 1.25 * min(o.hours.likely for o in found)
+    near = 1.25 * min((o.hours.likely for o in found), default=0.0)
 
     def order(o: JobOption) -> tuple[bool, bool, float]:
         return o.late, o.late and o.hours.likely > near, o.usd_per_run.likely
 
     return tuple(sorted(found, key=order)), tuple(out.items())
+
+
+def _barred(
+    unit: Unit, workload: Workload, terms: JobsTerms, server: CpuServer
+) -> tuple[Constraint, ...]:
+    """Why the job can't run on a unit: code, licence and arithmetic of GPUs, memory of both."""
+    found: tuple[Constraint, ...] = ()
+    if unit.accelerator is not None:
+        found = gpu_constraints(
+            unit.accelerator, server,
+            needs_fp64=workload.precision is Precision.fp64,
+            licence_covers_gpus=terms.licence_covers_gpus,
+            can_be_rewritten=workload.rewrite is not Rewrite.impossible,
+        )  # fmt: skip
+    unsplit = None if workload.working_set_shardable else workload.working_set_gb
+    small = too_little_memory(unit.name, unit.memory_gb, unsplit)
+    return found if small is None else (*found, small)
+
+
+def _no_server(offered: Setting, workload: Workload) -> InputError:
+    """No CPU server on offer holds what must be at hand."""
+    largest = max(offered.cpus, key=lambda u: u.memory_gb)
+    return InputError(
+        f"the {workload.working_set_gb or 0:,.0f} GB that must be at hand can't be split, and the "
+        f"largest server on offer, {largest.name}, has {largest.memory_gb:,.0f} GB",
+        where="working_set_gb",
+        right="say that the data can be split over machines, or give what must be in memory at "
+        "one time",
+    )
 
 
 def _best(options: tuple[JobOption, ...], hardware: str) -> JobOption | None:
@@ -381,23 +405,32 @@ def _wins(gpu: JobOption, cpu: JobOption) -> bool:
 
 
 def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: Inputs) -> str:
-    """What moving the code costs and when that is paid back."""
+    """What moving the code costs and when that is paid back, by today's bill where it was told."""
     if gpu is None or workload.rewrite is Rewrite.ready or workload.current is Current.gpu:
         return ""
-    months = inputs.ranges["rewrite_months"].likely
-    engineer = parameter("engineer_usd_per_month")
-    cost = months * engineer.likely
-    saves = cpu.usd_per_month.likely - gpu.usd_per_month.likely
+    months = inputs.ranges["rewrite_months"]
+    cost = months.likely * parameter("engineer_usd_per_month").likely
+    bill = workload.current_usd_per_month if workload.current is Current.cpu else None
+    before = cpu.usd_per_month.likely if bill is None else bill
+    saves = before - gpu.usd_per_month.likely
+    against = f"the {cpu.name} above" if bill is None else f"the {money(bill)} a month paid today"
     back = float(payback_months(cost, saves))
-    start = f"Where the code must be rewritten, {months:g} engineer-months are {money(cost)}"
+    start = (
+        f"Where the code must be rewritten, {number(months.likely)} engineer-months "
+        f"({number(months.low)} to {number(months.high)}) are {money(cost)}"
+    )
     if not np.isfinite(back):
-        return f"{start}; GPUs save nothing in cash here, so it is never paid back."
+        return f"{start}; against {against} GPUs save nothing in cash, so it is never paid back."
+    saved = f"{money(saves)} saved a month against {against}"
     if back > workload.horizon_months:
         return (
-            f"{start}; at {money(saves)} saved a month that takes {back:,.0f} months, longer than "
-            f"the {workload.horizon_months} months planned: stay on CPUs unless time is worth more."
+            f"{start}; by {saved} that takes {back:,.0f} months, longer than the "
+            f"{workload.horizon_months} months planned: stay on CPUs unless time is worth more."
         )
-    return f"{start}, paid back in {back:,.1f} months by {money(saves)} saved a month."
+    return (
+        f"{start}, paid back {number(back)} months after the move by {saved}. The costs page "
+        "counts the months of work and of both systems as well."
+    )
 
 
 def _notes(

@@ -390,6 +390,16 @@ def test_a_move_is_worked_out_from_todays_bill() -> None:
     assert found.move.speedup == pytest.approx(0.75 / gpu.time.likely, rel=1e-6)
 
 
+def test_an_unplanned_move_takes_what_such_moves_took() -> None:
+    # kinds.csv, simulation: 2 to 24 engineer-months, likely 8; the overruns are in the 24.
+    given = assess(moving(), today=TODAY, draws=0)
+    gpu = next(o for o in given.options if o.placement == "gpu")
+    found = cost_report(given, hardware=gpu.id.rpartition("/")[0], draws=DRAWS)
+    assert found.move is not None
+    work = found.move.months_of_work
+    assert (work.low, work.likely, work.high) == pytest.approx((2, 8, 24))
+
+
 def test_where_nothing_moves_the_page_says_why() -> None:
     assert "Nothing runs today" in report("13b-47-runs").move_note
     cpu = assess(moving(), today=TODAY, draws=0)

@@ -17,6 +17,7 @@ from engine.estimate.compute_jobs import (
     parts_of,
     payback_months,
     server_fp64_tflops,
+    too_little_memory,
 )
 from engine.estimate.jobs import one_server_hours
 from engine.estimate.scaling import amdahl_speedup, crossover_fraction, gpu_time_relative
@@ -134,7 +135,7 @@ def test_cards_without_double_precision_are_out() -> None:
 
     def reasons(sku: str, fp64: bool) -> list[str]:
         found = gpu_constraints(
-            catalogue.accelerators[sku], of_today, needs_fp64=fp64, memory_gb=None, splits=True,
+            catalogue.accelerators[sku], of_today, needs_fp64=fp64,
             licence_covers_gpus=True, can_be_rewritten=True,
         )  # fmt: skip
         return [c.field for c in found]
@@ -144,15 +145,22 @@ def test_cards_without_double_precision_are_out() -> None:
     assert reasons("h100-sxm-80gb", True) == []
 
 
-def test_licence_code_and_memory_rule_out() -> None:
+def test_licence_and_code_rule_out() -> None:
     catalogue = load_catalogue()
     found = gpu_constraints(
         catalogue.accelerators["h100-sxm-80gb"], catalogue.cpu_servers["m7i-24xlarge"],
-        needs_fp64=False, memory_gb=500.0, splits=False, licence_covers_gpus=False,
-        can_be_rewritten=False,
+        needs_fp64=False, licence_covers_gpus=False, can_be_rewritten=False,
     )  # fmt: skip
-    assert [c.field for c in found] == ["rewrite", "licence_covers_gpus", "working_set_gb"]
-    assert "500 GB" in found[-1].reason
+    assert [c.field for c in found] == ["rewrite", "licence_covers_gpus"]
+
+
+def test_what_can_not_be_split_must_fit_into_one_device_or_server() -> None:
+    found = too_little_memory("H100", 85.5, 500.0)
+    assert found is not None
+    assert found.field == "working_set_gb"
+    assert "500 GB" in found.reason
+    assert too_little_memory("a server", 768.0, 500.0) is None
+    assert too_little_memory("H100", 85.5, None) is None
 
 
 def test_a_rewrite_pays_back_or_never() -> None:

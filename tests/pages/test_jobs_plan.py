@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.decide.candidates import Spec
+from engine.decide.context import setting
+from engine.decide.evaluate import evaluate
 from engine.errors import InputError
 from engine.explain.jobs import figures_for, is_compute, job_report
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.report.link import decode_settings, encode
-from engine.workload.answers import Kind, ModelClass, Precision, Rewrite
+from engine.wording import money, number
+from engine.workload.answers import Current, Kind, ModelClass, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings
 from engine.workload.terms import parse_terms
@@ -101,6 +106,55 @@ def test_a_run_costs_its_hours_units_and_price() -> None:
         assert option.usd_per_run.likely == pytest.approx(hardware + fee)
         assert option.usd_per_month.likely == pytest.approx(40 * (hardware + fee))
         assert option.units == option.machines * option.per_machine
+
+
+def test_a_rewrite_is_paid_back_against_the_bill_that_was_told() -> None:
+    told = SIMULATION.model_copy(
+        update={
+            "current": Current.cpu,
+            "current_usd_per_month": 90_000.0,
+            "rewrite": Rewrite.possible,
+            "gpu_speedup": 30.0,
+        }
+    )
+    report = job_report(told)
+    assert report.gpu is not None
+    saved = 90_000.0 - report.gpu.usd_per_month.likely
+    # kinds.csv: 8 engineer-months; decision_parameters.csv: 18,333 a month.
+    assert f"{money(saved)} saved a month against the $90,000 a month paid today" in report.rewrite
+    assert f"paid back {number(8 * 18_333 / saved)} months" in report.rewrite
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"working_set_gb": 500.0, "working_set_shardable": False},
+        {"precision": Precision.fp64},
+        {"rewrite": Rewrite.impossible},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_page_and_decision_bar_the_same_hardware(change: dict[str, Any]) -> None:
+    w = SIMULATION.model_copy(update=change)
+    shown = {name for name, _ in job_report(w).ruled_out}
+    offered = setting(w, None, date.today(), USUAL)
+    x = offered.context.inputs.point()
+    for unit in (*offered.gpus, *offered.cpus):
+        gpu = unit.hardware == "gpu"
+        spec = Spec(
+            "gpu" if gpu else "cpu", (unit.hardware,), unit if gpu else None,
+            None if gpu else unit, "on_demand",
+        )  # fmt: skip
+        if "on_demand" not in unit.prices:
+            continue
+        fields = {v.field for mask, v in evaluate(spec, x, offered.context, {}).vetoes if mask[0]}
+        assert bool(fields & {"working_set_gb", "precision", "rewrite"}) == (unit.name in shown)
+
+
+def test_what_no_server_holds_is_refused_with_the_largest() -> None:
+    w = SIMULATION.model_copy(update={"working_set_gb": 9e6, "working_set_shardable": False})
+    with pytest.raises(InputError, match="can't be split, and the largest server on offer"):
+        job_report(w)
 
 
 def test_own_speedup_is_taken_as_told() -> None:
@@ -225,7 +279,7 @@ def test_the_headline_stands_on_the_page(app: Open) -> None:
 def test_a_licence_without_gpus_is_said(app: Open) -> None:
     visit = ask(app, SIMULATION, licence_covers_gpus=False)
     assert not visit.exception
-    assert "Not possible: the licence of the software does not cover GPUs" in words(visit)
+    assert "no GPU can run this, the software's licence does not cover GPUs" in words(visit)
 
 
 @pytest.mark.parametrize(
