@@ -72,7 +72,7 @@ def _job(source: str) -> tuple[Any, Any]:
     if "://" not in source and not source.startswith("?"):
         from engine.workload.files import read_plan
 
-        return read_plan(source)
+        return _told_of_quotes(read_plan(source))
     from engine.errors import InputError
     from engine.report.link import decode_query, decode_query_settings
 
@@ -82,7 +82,18 @@ def _job(source: str) -> tuple[Any, Any]:
     settings, more = decode_query_settings(source)
     for note in (*notes, *more):  # a page says what it leaves out; here nobody would read it
         raise InputError(str(note), where="link")
-    return workload, settings
+    return _told_of_quotes((workload, settings))
+
+
+def _told_of_quotes(job: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The job; what does not rank of its quotes goes to the standard error, the answer beside."""
+    if job[0].quotes:
+        from engine.catalogue import load_catalogue
+        from engine.decide.quotes import left_out
+
+        for told in left_out(load_catalogue(), job[0].quotes):
+            _tell(told)
+    return job
 
 
 def _assess(given: argparse.Namespace) -> int:
@@ -453,9 +464,14 @@ def _send(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fail(message: str) -> int:
+def _tell(message: str) -> None:
+    """A sentence to the standard error."""
     sys.stderr.buffer.write(f"{message}\n".encode("utf-8", "replace"))
     sys.stderr.buffer.flush()
+
+
+def _fail(message: str) -> int:
+    _tell(message)
     return BAD_INPUT
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from pages.components import cost_cases, cost_parts, cost_takeaway, labels, shell
+from pages.components import cost_cases, cost_parts, cost_takeaway, labels, quotes, shell
 
 with shell.page("Costs", ":material/payments:", heading=False) as workload:
     try:
@@ -18,6 +18,7 @@ with shell.page("Costs", ":material/payments:", heading=False) as workload:
     currency = shell.currency()
     st.title(labels.plain(report.title), anchor=False)
     st.caption(labels.plain(report.subtitle))
+    quotes.not_ranked()
     cost_parts.choose(report)
     cost_parts.figures(report.chosen, currency)
     cost_takeaway.downloads(report, result)

@@ -22,6 +22,7 @@ from pages.components import (
     jobs_report,
     labels,
     plan_takeaway,
+    quotes,
     shell,
 )
 
@@ -135,6 +136,7 @@ with shell.page(TITLE, ":material/memory:") as workload:
         "Simulations, rendering, data preparation and other computing by what they take today; "
         "nets, recommenders and trees by measured rates inside a latency target."
     )
+    quotes.not_ranked()
     if is_compute(workload):
         compute_job(workload)
     elif is_small_model(workload):

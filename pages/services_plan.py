@@ -9,11 +9,12 @@ import streamlit as st
 from engine.errors import ClusterFitError
 from engine.explain.plan_tables import services_csv
 from engine.report.plan_services import services_document
-from pages.components import labels, plan_takeaway, services_parts, shell
+from pages.components import labels, plan_takeaway, quotes, services_parts, shell
 
 TITLE = "Services and pipelines"
 
 with shell.page(TITLE, ":material/account_tree:"):
+    quotes.not_ranked()
     try:
         answer = shell.assessment(shell.workload())
         report = services_parts.report_of(answer)

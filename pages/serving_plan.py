@@ -16,6 +16,7 @@ from engine.workload.answers import Kind, ModelClass
 from pages.components import (
     labels,
     plan_takeaway,
+    quotes,
     serving_charts,
     serving_inputs,
     serving_parts,
@@ -53,6 +54,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
             "model beside it; sizes and rates that you told count.",
             icon=":material/info:",
         )
+    unranked = quotes.not_ranked()
     try:
         report = report_of(workload)
     except ClusterFitError as error:
@@ -71,7 +73,8 @@ with shell.page(TITLE, ":material/dns:") as workload:
             if doubt := words.doubtful(option):
                 st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
-            st.caption(labels.plain(f"{note[0].upper()}{note[1:]}."))
+            if note not in unranked:
+                st.caption(labels.plain(f"{note[0].upper()}{note[1:]}."))
         plan_takeaway.downloads(
             "serving", partial(serving_document, report, workload, shell.settings()),
             partial(serving_csv, report), "serving_plan", report.today,

@@ -8,7 +8,7 @@ from engine.errors import ClusterFitError
 from engine.planning import training_view
 from engine.planning.training import check_kind
 from engine.workload.workload import Workload
-from pages.components import labels, shell, training_parts
+from pages.components import labels, quotes, shell, training_parts
 
 TITLE = "Training plan"
 
@@ -41,6 +41,7 @@ def page(workload: Workload) -> None:
     if best is None:
         training_parts.nothing(report)
         return
+    quotes.not_ranked()
     training_parts.beside(report, workload)
     training_parts.words_of(report)
     training_parts.figures(best)

@@ -396,3 +396,15 @@ def test_work_that_is_no_training_is_told_so(run: Run) -> None:
     assert code != 0
     assert out == ""
     assert "language model" in err
+
+
+@pytest.mark.parametrize("command", ["assess", "costs"])
+def test_a_quote_for_unknown_hardware_is_told_beside_the_answer(run: Run, command: str) -> None:
+    body = json.dumps({"kind": "llm_finetuning", "quotes": ["h100-sxm:on_demand:1.2"]}).encode()
+    code, out, err = run(command, "-", "--format", "csv", stdin=body)
+    assert code == 0
+    assert "left out of the ranking" in out
+    assert err.startswith("Your quote for h100-sxm, on demand at $1.20 an hour, is left out of")
+    assert "Near it: h100-sxm-80gb" in err
+    code, _, err = run(command, "-", stdin=body.replace(b"h100-sxm:", b"h100-sxm-80gb:"))
+    assert (code, err) == (0, "")

@@ -183,6 +183,7 @@ class CostReport:
     """Everything of the costs page for one hardware.
 
     left_out : fees that the tables don't price, in words
+    quotes_left_out : the user's quotes that don't rank, each with its reason
     machine_sku : what a quote for one machine to buy is for; `machine_label` in words
     """
 
@@ -202,6 +203,7 @@ class CostReport:
     move_note: str
     carbon: Carbon
     left_out: tuple[str, ...] = ()
+    quotes_left_out: tuple[str, ...] = ()
     prices: tuple[PriceRef, ...] = field(default=())
     machine_sku: str = ""
     machine_label: str = ""

@@ -27,6 +27,7 @@ from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
 from engine.decide.owning import SERVER
 from engine.decide.paying import terms_of
+from engine.decide.quotes import left_out
 from engine.errors import InputError
 from engine.wording import number
 from engine.workload.cost_terms import DemandBy
@@ -91,6 +92,7 @@ def cost_report(
         move_note=note,
         carbon=electricity(case, e, terms),
         left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "no price" in n)),
+        quotes_left_out=left_out(case.context.catalogue, answer.workload.quotes),
         prices=_prices(case, ways),
         title=_title(chosen, cheapest),
         subtitle=_subtitle(case, chosen, cheapest),

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 from functools import lru_cache
 from statistics import median
 
@@ -27,6 +28,7 @@ TERMS = ("on_demand", "spot", "dedicated", "reserved_1y", "reserved_3y")
 LIMIT_BYTES = 100_000
 # The largest price that a quote of the link has room for.
 MOST_USD = 999_999.0
+NEAR = 4  # names that are offered for one that is not known
 NEEDED = ("hardware", "terms", "price")
 OPTIONAL = ("currency", "per_usd", "gpus", "per")
 EXAMPLE = (
@@ -63,19 +65,48 @@ class _Same:
 def _with_quotes(
     key: _Same, quotes: tuple[str, ...], today: date
 ) -> tuple[Catalogue, tuple[str, ...]]:
-    catalogue = key.catalogue
-    offers, unknown = [], []
+    found = (_offer(key.catalogue, quote, today) for quote in quotes)
+    offers = [offer for of_one in found if of_one is not None for offer in of_one]
+    return key.catalogue.with_quotes(offers), left_out(key.catalogue, quotes)
+
+
+def left_out(catalogue: Catalogue, quotes: tuple[str, ...]) -> tuple[str, ...]:
+    """What does not rank of the quotes, in words: why, and the names that come near."""
+    found = []
     for quote in quotes:
-        offer = _offer(catalogue, quote, today)
-        if offer is None:
-            name = quote.split(":")[0]
-            unknown.append(
-                f"Your quote for {name} is left out: the catalogue has no such hardware; give an "
-                "accelerator's id from the price page, or cpu-<vCPU>-<GB> for a server."
-            )
+        name, terms, usd = quote.rsplit(":", 2)
+        if name in catalogue.accelerators or _server(name):
+            continue
+        if name.startswith("cpu-"):
+            why = "a server is named cpu-<vCPU>-<GB>, for example cpu-96-384"
         else:
-            offers += offer
-    return catalogue.with_quotes(offers), tuple(unknown)
+            why = "the catalogue has no hardware of that name. " + _near(catalogue, name)
+        asked = f"{name}, {ACQUISITION_LABELS[terms]} at {money(float(usd))} an hour"
+        found.append(f"Your quote for {asked}, is left out of the ranking: {why}.")
+    return tuple(found)
+
+
+def _near(catalogue: Catalogue, name: str) -> str:
+    """The names most like this one; where there is none, those that have a price."""
+    known = list(catalogue.accelerators)
+    parts = [part for part in name.split("-") if any(c.isdigit() for c in part)]
+    like = [sku for sku in known if name in sku]
+    like += [sku for sku in known if any(part in sku.split("-") for part in parts)]
+    like = list(dict.fromkeys((*like, *get_close_matches(name, known, NEAR))))
+    if like:
+        return "Near it: " + ", ".join(like[:NEAR])
+    priced = [sku for sku in known if catalogue.offers_for(sku)]
+    return f"Known with a price: {', '.join(priced)}; cpu-<vCPU>-<GB> for a server"
+
+
+def _server(name: str) -> bool:
+    """Whether a quote's hardware is a CPU server of a size."""
+    parts = name.split("-")
+    return (
+        parts[0] == "cpu"
+        and len(parts) == 3
+        and all(p.isascii() and p.isdigit() and int(p) > 0 for p in parts[1:])
+    )
 
 
 def _offer(catalogue: Catalogue, quote: str, today: date) -> list[Offer] | None:
@@ -84,9 +115,9 @@ def _offer(catalogue: Catalogue, quote: str, today: date) -> list[Offer] | None:
     price = float(usd)
     seen = Provenance(source="your quote", as_of=today, confidence="medium")
     if name.startswith("cpu-"):
-        parts = name.split("-")[1:]
-        if len(parts) != 2 or not all(p.isdigit() and int(p) > 0 for p in parts):
+        if not _server(name):
             return None
+        parts = name.split("-")[1:]
         return [
             Offer.model_validate(
                 {

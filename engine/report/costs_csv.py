@@ -91,6 +91,7 @@ def lines(report: CostReport, answer: Assessment, link: str = "") -> list[Line]:
     found = [
         Line("Costs", words.one_line(report.hardware_label), section="Hardware"),
         Line("Costs", answer.today.isoformat(), section="As of"),
+        *(Line("Costs", text, section="Left out") for text in report.quotes_left_out),
         *(line for way in tables for line in _table(way, way.id in apart)),
         *(line for way in tables for line in _headline(way, way.id in apart, currency)),
         *(line for way in report.ways for line in _about(report, way, answer)),

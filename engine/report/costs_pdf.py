@@ -48,6 +48,7 @@ def section(report: CostReport, answer: Assessment, cite: Callable[[str], int]) 
     barred = [w for w in shown if w.refusals]
     told = [
         *(f"Ruled out: {text}" for text in _by_reason(barred)),
+        *report.quotes_left_out,
         *report.chosen.notes,
         *report.left_out,
         *(demand.problem, demand.statement, demand.stable),

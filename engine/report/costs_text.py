@@ -25,7 +25,7 @@ def costs_text(report: CostReport, answer: Assessment, link: str = "") -> str:
     lines = wrapped(f"{report.title}. {report.subtitle}", "", "")
     lines += ["", "Ways to pay", *_ways(report, answer.settings.costs)]
     lines += ["", chosen.label, *_table(chosen, currency)]
-    lines += block("Mind", [*chosen.notes, *report.left_out])
+    lines += block("Mind", [*report.quotes_left_out, *chosen.notes, *report.left_out])
     lines += block("When each way wins", [_crossing(x) for x in break_even_rows(report, currency)])
     demand = report.demand
     told = [demand.problem, demand.statement, demand.room, demand.stable]
@@ -71,6 +71,7 @@ def costs_json(report: CostReport, answer: Assessment, link: str = "") -> dict[s
         "move_note": report.move_note,
         "electricity": plain(report.carbon),
         "left_out": list(report.left_out),
+        "quotes_left_out": list(report.quotes_left_out),
         "prices": plain(prices(report, answer)),
         "settings": plain(answer.settings),
     }

@@ -424,6 +424,7 @@ def _prices(file: _File, inputs: _Inputs) -> None:
     sheet = file.book.sheet("Prices", (16, 44, *[15] * 7, 70))
     sheet.title("Prices")
     sheet.text(1, 0, f"For one GPU or server and hour. Ages count from {file.answer.today}.")
+    sheet.text(2, 0, " ".join(file.report.quotes_left_out))
     other = f"{file.currency.code} an hour" if file.converted else ""
     usd = "US dollars an hour"
     heads = ("Provider", "Offer", "Terms", "Region", usd, other, "Read on", "Days old")

@@ -6,10 +6,18 @@ import streamlit as st
 
 from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import load_catalogue
-from engine.decide.quotes import EXAMPLE, TERMS, doubts, quote_of, read_quotes, room
+from engine.decide.quotes import EXAMPLE, TERMS, doubts, left_out, quote_of, read_quotes, room
 from engine.errors import ClusterFitError, InputError
 from engine.report.currency import Currency
 from pages.components import catalogue, fields, labels, shell
+
+
+def not_ranked() -> tuple[str, ...]:
+    """Tell which of the visitor's quotes don't rank, and why; the page's own notes need not."""
+    told = left_out(load_catalogue(), shell.workload().quotes)
+    for text in told:
+        st.warning(labels.plain(text), icon=":material/sell:")
+    return told
 
 
 def editor(sku: str, name: str) -> None:
@@ -25,6 +33,7 @@ def editor(sku: str, name: str) -> None:
     fields.complain("quotes")
     for told in st.session_state.get("quotes_said", ()):
         st.error(labels.plain(told), icon=":material/error:")
+    not_ranked()
     for doubt in doubts(load_catalogue(), shell.workload().quotes):
         st.warning(labels.plain(doubt), icon=":material/help:")
     for quote in shell.workload().quotes:

@@ -14,6 +14,7 @@ from engine.decide.quotes import (
     QuoteFile,
     doubts,
     hardware_of,
+    left_out,
     quote_of,
     read_quotes,
     room,
@@ -159,3 +160,23 @@ def test_quotes_rank_beside_the_catalogues_prices() -> None:
     assert (cheapest.kind, cheapest.usd_per_gpu_hour, cheapest.rankable) == ("quote", 0.9, True)
     assert len(notes) == 1
     assert "zz9" in notes[0]
+
+
+def test_what_does_not_rank_is_told_with_its_reason_and_the_names_near_it() -> None:
+    near, none, server = left_out(
+        CATALOGUE, ("h100-sxm:on_demand:1.2", "warp-drive:spot:0.5", "cpu-96:on_demand:2")
+    )
+    assert "h100-sxm, on demand at $1.20 an hour, is left out of the ranking" in near
+    assert "Near it: h100-sxm-80gb, " in near
+    assert "Known with a price: " in none
+    assert "h200-sxm-141gb" in none
+    assert "cpu-<vCPU>-<GB>" in server
+    assert left_out(CATALOGUE, (f"{H100}:spot:2", "cpu-96-384:spot:2")) == ()
+
+
+@pytest.mark.parametrize("name", ["cpu-0-384", "cpu-96-384-1", "cpu-", "cpu-a-b"])
+def test_a_server_without_a_size_does_not_rank(name: str) -> None:
+    job = Workload(quotes=(f"{name}:on_demand:2",))
+    found, notes = with_quotes(CATALOGUE, job, DAY)
+    assert len(found.offers) == len(CATALOGUE.offers)
+    assert len(notes) == 1

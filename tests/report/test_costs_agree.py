@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from engine.assess import assess
+from engine.costing.report import cost_report
 from engine.costing.view import cash_table
 from engine.report.costs_csv import costs_csv
 from engine.report.costs_text import costs_json, costs_text
 from engine.report.costs_xlsx import costs_xlsx
 from engine.report.currency import currency_of
 from engine.report.pdf import report as printed
+from engine.workload.examples import EXAMPLES
 from tests.report.costs_sample import EUROS, NAMES, costs
 from tests.report.formulas import Workbook
 
@@ -65,3 +68,16 @@ def test_the_recommendations_cost_a_month_is_that_of_the_costs(name: str) -> Non
     assert found.chosen.headline.per_month.likely == pytest.approx(
         answer.best.usd_per_month.likely, abs=CENT
     )
+
+
+def test_a_quote_that_does_not_rank_is_told_in_every_file() -> None:
+    job = EXAMPLES[NAMES[0]].workload.model_copy(update={"quotes": ("h100-sxm:on_demand:1.2",)})
+    answer = assess(job)
+    found = cost_report(answer)
+    (told,) = found.quotes_left_out
+    assert told.startswith("Your quote for h100-sxm, on demand at $1.20 an hour, is left out")
+    assert told in " ".join(costs_text(found, answer).split())
+    assert told in costs_csv(found, answer).decode("utf-8-sig").replace('""', '"')
+    assert costs_json(found, answer)["quotes_left_out"] == [told]
+    assert told in printed(answer, "", {}, found)["costs"]["notes"]
+    assert Workbook(costs_xlsx(found, answer)).value("Prices", "A3") == told
