@@ -92,6 +92,14 @@ def latency_ms(
     return np.asarray(_served(unit, x, workload, terms).first_token_s * 1000)
 
 
+def lone_s(
+    unit: Unit, x: Values, workload: Workload, terms: ServingTerms = USUAL.serving
+) -> tuple[Array, Array]:
+    """Seconds to the first token and per further one where no other request is there."""
+    found = _served(unit, x, workload, terms)
+    return found.first_token_s, found.token_s
+
+
 def inference_min_gpus(
     unit: Unit, workload: Workload, x: Values, terms: ServingTerms = USUAL.serving
 ) -> Array:

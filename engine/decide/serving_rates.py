@@ -23,7 +23,6 @@ from engine.decide.candidates import Unit
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import parameter
 from engine.estimate.model_shape import shape_from_size
-from engine.estimate.named import named
 from engine.estimate.serving import (
     DEFAULT_ENGINE,
     Z80,
@@ -38,8 +37,8 @@ from engine.estimate.serving import (
     slots,
 )
 from engine.estimate.serving_layouts import PIPELINES
-from engine.estimate.serving_plan import PARAMETERS
 from engine.estimate.serving_points import CpuBox, Replica, cpu_replica, gpu_replica
+from engine.estimate.serving_targets import usual_tpot_s, usual_ttft_s
 from engine.estimate.shape import ModelShape
 from engine.workload.serving_terms import EngineKind, ServingTerms
 
@@ -113,11 +112,13 @@ def box_of(unit: Unit) -> Box:
 @dataclass(frozen=True, slots=True)
 class Served:
     """Of one unit, one value a row: requests a second inside the targets, seconds to the first
-    token of a lone request (95 of 100), requests a second of a batch job, GPUs of a replica.
+    token and per further one of a lone request (95 of 100), requests a second of a batch job, GPUs
+    of a replica.
     """
 
     requests_per_s: Array
     first_token_s: Array
+    token_s: Array
     batch_requests_per_s: Array
     gpus: Array
 
@@ -150,7 +151,7 @@ def laid_out(box: Box, ask: Ask, likely: tuple[float, float, float]) -> tuple[Re
 @dataclass(frozen=True, slots=True, eq=False)
 class _LaidOut:
     """The replica of the likely inputs, whether the model fits it, and what it gives there: the
-    row and its values, shape (1, 5) and (1, 4).
+    row and its values, shape (1, 5) each.
     """
 
     replica: Replica
@@ -235,7 +236,7 @@ def _degrees(shape: ModelShape, most: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """By layout: logarithms of the four values of `Served`, shape (layouts, rows, 4), and whether
+    """By layout: logarithms of the five values of `Served`, shape (layouts, rows, 5), and whether
     the model fits and the targets are met, shape (layouts, rows).
     """
 
@@ -265,8 +266,8 @@ def _many(box: Box, ask: Ask, likely: tuple[float, float, float], rows: bytes) -
 
 
 def _told(logs: Array) -> Served:
-    rate, first, batch, gpus = np.exp(logs).T
-    return Served(rate, first, batch, np.asarray(2.0 ** np.ceil(np.log2(gpus) - 1e-6)))
+    rate, first, token, batch, gpus = np.exp(logs).T
+    return Served(rate, first, token, batch, np.asarray(2.0 ** np.ceil(np.log2(gpus) - 1e-6)))
 
 
 def _laid_out_by_row(box: Box, ask: Ask, likely: tuple[float, float, float], rows: Array) -> Array:
@@ -293,7 +294,7 @@ def _between(box: Box, ask: Ask, likely: tuple[float, float, float], told: Array
     for i, column in zip(varies, np.meshgrid(*axes, indexing="ij"), strict=True):
         nodes[:, i] = column.ravel()
     nodes[:, LOGS] = np.exp(nodes[:, LOGS]) * np.sign(told[0, LOGS])
-    values = _laid_out_by_row(box, ask, likely, nodes).reshape(*(len(a) for a in axes), 4)
+    values = _laid_out_by_row(box, ask, likely, nodes).reshape(*(len(a) for a in axes), 5)
     grid = RegularGridInterpolator(axes, values, bounds_error=False, fill_value=None)
     return np.asarray(grid(scaled[:, varies]))
 
@@ -314,14 +315,8 @@ def _worked_out(tried: Sequence[Replica], ask: Ask, rows: Array) -> Values:
         "length_cv": terms.length_cv,
     }
     first, each = lone_request(net, hw, plan, eff, prompt, answer, slow, **same)
-    usual = named(PARAMETERS)
-    t = usual["ttft_target_s"]
-    ttft = np.where(target < 0.0, _usual(first, t.likely, t.high), target)
-    if terms.tpot_ms is None:
-        t = usual["tpot_target_s"]
-        tpot = _usual(each, t.likely, t.high)
-    else:
-        tpot = np.full_like(each, terms.tpot_ms / 1e3)
+    ttft = np.where(target < 0.0, usual_ttft_s(prompt), target)
+    tpot = np.full_like(each, tpot_target_s(terms))
     found = capacity_rows(
         net, hw, plan, eff, prompt, answer, slow, ttft_target_s=ttft, tpot_target_s=tpot,
         load=terms.max_load_pct / 100.0, floors=(first, each), **same,
@@ -332,9 +327,9 @@ def _worked_out(tried: Sequence[Replica], ask: Ask, rows: Array) -> Values:
     tokens = saturated_tokens_per_s(net, hw, plan, eff, prompt, answer, tried[0].usable)
     batch = np.where(fits[:, None], 1.0, NEVER) * tokens / (answer * slow)
     rate = np.maximum(found.rate, idle)
-    lone = np.broadcast_to(first, (k * n, 1))[:, 0]
-    logs = np.log(np.column_stack([rate / gpus, lone, batch[:, 0] / gpus, gpus]))
-    return Values(logs.reshape(k, n, 4), fits.reshape(k, n), (found.rate > 0.0).reshape(k, n))
+    lone = [np.broadcast_to(x, (k * n, 1))[:, 0] for x in (first, each)]
+    logs = np.log(np.column_stack([rate / gpus, *lone, batch[:, 0] / gpus, gpus]))
+    return Values(logs.reshape(k, n, 5), fits.reshape(k, n), (found.rate > 0.0).reshape(k, n))
 
 
 def _columns(kind: type[Part], parts: Sequence[Part], n: int) -> Part:
@@ -345,9 +340,9 @@ def _columns(kind: type[Part], parts: Sequence[Part], n: int) -> Part:
     return kind(**{f: np.repeat([float(getattr(p, f)) for p in parts], n)[:, None] for f in names})
 
 
-def _usual(floor: Array, likely: float, high: float) -> Array:
-    """The usual target where none was told; slower hardware is allowed what some users accept."""
-    return np.asarray(np.clip(1.5 * floor, likely, high))
+def tpot_target_s(terms: ServingTerms) -> float:
+    """Longest time per further token [s]: as told, else the usual one."""
+    return usual_tpot_s() if terms.tpot_ms is None else terms.tpot_ms / 1e3
 
 
 def _networks(sizes: Array, active_share: float) -> Network:

@@ -13,6 +13,7 @@ from engine.decide.evaluation import Context, Evaluation, Values
 from engine.decide.model_rates import unpublished
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import likely
+from engine.decide.serving_rates import tpot_target_s
 from engine.estimate.compute_jobs import (
     LICENCE,
     REFERENCE_SERVER,
@@ -20,7 +21,8 @@ from engine.estimate.compute_jobs import (
     double_precision,
     too_little_memory,
 )
-from engine.wording import number
+from engine.estimate.serving_targets import usual_ttft_s
+from engine.wording import duration, number
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
 from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
 
@@ -177,9 +179,10 @@ def _model_fits(e: Evaluation, x: Values, ctx: Context) -> Found:
 
 def _latency(e: Evaluation, x: Values, ctx: Context) -> Found:
     """Answers that come later than the target."""
+    found = _slow_tokens(e, x, ctx)
     target_ms = ctx.workload.latency_ms
     if target_ms is None or not e.latency_ms.any():
-        return []
+        return found
     target: Array = x.get("latency_ms", np.full(len(e.latency_ms), target_ms))
     path = {"gpu": "GPU", "cpu": "CPU", "hybrid": "mixed"}[e.spec.placement]
     reason = (
@@ -187,7 +190,39 @@ def _latency(e: Evaluation, x: Values, ctx: Context) -> Found:
         f"{number(target_ms)} ms are asked"
     )
     source = "latency estimate: launches, copies, batch wait, compute, hops"
-    return [(e.latency_ms > target, reason, source, "latency_ms")]
+    return [*found, (e.latency_ms > target, reason, source, "latency_ms")]
+
+
+def _slow_tokens(e: Evaluation, x: Values, ctx: Context) -> Found:
+    """Language models on hardware that is too slow even for one request alone.
+
+    The time per further token against what was told, else the usual; the time to the first token
+    against the usual where no target was told.
+    """
+    w, terms = ctx.workload, ctx.settings.serving
+    source = "calibration_serving.csv, serving_parameters.csv"
+    found: Found = []
+    for pool in e.pools:
+        if not any(s.work == "llm_inference" and s.mode == "service" for s in pool.stages):
+            continue
+        if llm.does_not_fit(pool.unit, w, terms):
+            continue
+        first_s, token_s = llm.lone_s(pool.unit, x, w, terms)
+        each_s = tpot_target_s(terms)
+        asked = "are usual" if terms.tpot_ms is None else "are asked"
+        reason = (
+            f"a further token takes {number(float(token_s[0]) * 1e3)} ms at best; "
+            f"{number(each_s * 1e3)} ms {asked}"
+        )
+        found.append((token_s > each_s, reason, source, "tpot_ms"))
+        if w.latency_ms is None:
+            usual_s = usual_ttft_s(x["tokens_in"])
+            reason = (
+                f"the first token takes {duration(float(first_s[0]) / 3600)} at best; "
+                f"{duration(float(usual_s[0]) / 3600)} are usual for such prompts"
+            )
+            found.append((first_s > usual_s, reason, source, "latency_ms"))
+    return found
 
 
 def _time(e: Evaluation, x: Values, ctx: Context) -> Found:

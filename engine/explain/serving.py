@@ -56,6 +56,7 @@ from engine.estimate.serving_plan import (
     plan_serving,
 )
 from engine.estimate.serving_points import CpuBox, Load, Targets
+from engine.estimate.serving_targets import usual_tpot_s, usual_ttft_s
 from engine.estimate.shape import ModelShape
 from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
@@ -203,12 +204,13 @@ def _resolve(w: Workload, terms: ServingTerms, shape: ModelShape | None) -> tupl
             rows.append(Resolved(name, usual.likely, unit, False, usual.source))
         else:
             rows.append(Resolved(name, float(told), unit, True, "your answer"))
+    prompt = next(r.value for r in rows if r.name == "tokens_in")
     for name, value, scale in (
         ("ttft_target_s", w.latency_ms, 1e-3), ("tpot_target_s", terms.tpot_ms, 1e-3),
     ):  # fmt: skip
-        usual_row = named(PARAMETERS)[name]
+        usual_s = usual_tpot_s() if name == "tpot_target_s" else float(usual_ttft_s(prompt))
         rows.append(
-            Resolved(name, usual_row.likely, "s", False, usual_row.source)
+            Resolved(name, usual_s, "s", False, named(PARAMETERS)[name].source)
             if value is None
             else Resolved(name, float(value) * scale, "s", True, "your answer")
         )

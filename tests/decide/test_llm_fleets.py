@@ -22,6 +22,7 @@ CHAT = {
 }  # fmt: skip
 # The decision's GPUs take the requests as well: at this rate that fills no further machine.
 SMALL = {**CHAT, "model_params_b": 8.0, "rate_per_s": 42.0, "failure_mode": "machine_loss"}
+LONG = {k: v for k, v in CHAT.items() if k != "latency_ms"} | {"tokens_in": 60_000.0}
 LARGE = {**CHAT, "model_params_b": 235.0, "active_params_b": 22.0, "downtime": "minutes"}
 
 
@@ -55,7 +56,9 @@ def test_the_decision_and_the_plan_count_the_same_gpus(
     assert compared >= 5
 
 
-@pytest.mark.parametrize("told", [CHAT, SMALL, LARGE], ids=["70B", "8B", "235B mixture"])
+@pytest.mark.parametrize(
+    "told", [CHAT, SMALL, LARGE, LONG], ids=["70B", "8B", "235B mixture", "long prompts"]
+)
 def test_the_plan_opens_with_the_recommendation(told: dict[str, object]) -> None:
     """The two pages show one number of machines and one bill."""
     answer, page = both(told, None)
@@ -104,3 +107,29 @@ def test_a_model_that_nothing_holds_is_said_without_a_count_of_machines() -> Non
     assert "40,000 GB" in answer.sentence
     assert "Serving plan" in answer.sentence
     assert "Rent" not in answer.sentence
+
+
+def test_hardware_that_is_too_slow_even_alone_is_ruled_out() -> None:
+    """As on the plan's page: no fleet of it is sized one request after the other."""
+    told = {k: v for k, v in CHAT.items() if k != "latency_ms"}
+    answer = assess(Workload.model_validate(told), today=TODAY, draws=64)
+    servers = [o for o in answer.options if o.placement == "cpu"]
+    assert servers
+    # 70 billion weights of 2 bytes at some 300 GB/s of a server: 0.47 s a token at the very best.
+    for option in servers:
+        assert any("a further token takes" in v.reason for v in option.vetoes)
+    assert not any(v.field == "tpot_ms" for v in answer.best.vetoes)
+
+
+def test_a_time_per_token_that_was_asked_rules_out_what_misses_it() -> None:
+    # 16 GB of weights in 5 ms are 3,200 GB/s: an A100 alone reads 2,039 and is not recommended.
+    told = {**SMALL, "rate_per_s": 1.0}
+    settings = Settings(serving=ServingTerms(tpot_ms=5.0))
+    answer = assess(Workload.model_validate(told), settings=settings, today=TODAY, draws=64)
+    gpus = load_catalogue().accelerators
+    allowed = [o for o in answer.options if not o.vetoes and o.placement == "gpu"]
+    assert allowed
+    for option in allowed:
+        stage = option.stages[0]
+        read = (gpus[stage.sku].memory_bandwidth_gb_per_s or 0.0) * stage.units / stage.machines
+        assert read > 3_200, option.label
