@@ -1,8 +1,9 @@
-"""Queues: how long requests wait before several servers, a batching server, or a language model.
+"""Queues: how long requests wait before several servers, or before one that takes batches.
 
 Every formula takes floats or NumPy arrays that broadcast, and returns floats for floats. A queue
 with more work than its servers do has no steady state: its waits are infinite, which is a result
 and not an error. Knows nothing of hardware or prices. Rates per second, times in seconds.
+A language model's queue is in `serving_queue`.
 
 References
 ----------
@@ -15,11 +16,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, gammaln, ndtri, pdtrik
+from scipy.special import gammaincc, gammaln, pdtrik
 
 from engine.errors import InputError
 
@@ -27,14 +27,6 @@ Array = NDArray[np.float64]
 Real = float | Array
 # Most servers that `servers_for` looks for: more is no longer one pool.
 MAX_SERVERS = 1_000_000
-# Weight of a token against a step of a busy period of prefill; found by simulation.
-SHORT = 0.25
-# What busy periods add to a token by the answers that gather in them; found by simulation.
-WAVES = 0.08
-# Power with which a long prompt and a long wait add up; found by simulation.
-TAILS = 1.2
-# Part of a latency target kept for what simulation shows beyond the closed form.
-RESERVE = 0.04
 
 
 def check(
@@ -69,7 +61,7 @@ def check(
     return x
 
 
-def _told(x: Array) -> Real:
+def told(x: Array) -> Real:
     """A float for an array without dimensions."""
     return float(x) if np.ndim(x) == 0 else x
 
@@ -96,7 +88,7 @@ def erlang_c(servers: Real, offered: Real) -> Real:
     safe = np.where(stable, a, 0.5 * c)
     blocked = np.exp(c * np.log(safe) - safe - gammaln(c + 1.0)) / gammaincc(c + 1.0, safe)
     waits = blocked / (1.0 - safe / c * (1.0 - blocked))
-    return _told(np.where(stable, waits, np.where(a > 0.0, 1.0, 0.0)))
+    return told(np.where(stable, waits, np.where(a > 0.0, 1.0, 0.0)))
 
 
 def mean_wait(
@@ -119,7 +111,7 @@ def mean_wait(
     waits = np.asarray(erlang_c(c, lam * s))
     with np.errstate(divide="ignore", invalid="ignore"):
         wait = np.where(spare > 0.0, waits / spare * (ca2 + cs2) / 2.0, np.inf)
-    return _told(wait)
+    return told(wait)
 
 
 def wait_percentile(
@@ -145,7 +137,7 @@ def wait_percentile(
     with np.errstate(divide="ignore", invalid="ignore"):
         longer = np.log(np.maximum(waits / (1.0 - p), 1.0)) / spare * (ca2 + cs2) / 2.0
         wait = np.where(spare > 0.0, longer, np.inf)
-    return _told(wait)
+    return told(wait)
 
 
 def servers_for(
@@ -243,214 +235,7 @@ def bulk_service(
         behind = np.where(full < 1.0, full**2 / (2.0 * most) / (1.0 - full) * service, np.inf)
     held = hold * np.where(batch < most, (batch + 1.0) / (2.0 * batch), 0.0)
     wait = np.where(lam > 0.0, rest + behind + held, hold)
-    return Batching(_told(batch), _told(load), _told(wait), _told(wait + service))
-
-
-# ---- a language model: processor sharing with a speed that depends on the batch ------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """Of a language model under open load: answers under way, time per token, to the first one
-    (mean), share of time in prefill. Infinite where there is no steady state.
-    """
-
-    batch: Real
-    tpot_s: Real
-    ttft_s: Real
-    prefill_load: Real
-
-
-def processor_sharing(
-    rate: Real, answer: Real, step_s: Real, step_per_sequence_s: Real, prefill_s: Real, *,
-    prompt: Real = 1.0, chunk: Real = 2048.0, cv: Real = 0.0, max_batch: Real = math.inf,
-) -> Sharing:  # fmt: skip
-    """Open-loop serving whose step takes step + step_per_sequence·B seconds.
-
-    With ρ = λ·prefill, tokens take t(B)/(1 − ρ); by Little's law [3] B = k·a/(1 − k·b) with
-    k = λ·(O − 1)/(1 − ρ). More than `max_batch` answers under way have no room: infinite.
-
-    answer, prompt : mean tokens out and in; prefill_s : seconds of a mean prompt; chunk : tokens
-    of prompts that one step takes in; cv : of prompt lengths, standard deviation over mean
-
-    Raises
-    ------
-    InputError : with the field's name
-    """
-    lam = check("rate", rate, least=0.0)
-    a = check("step_s", step_s, above=0.0)
-    b = check("step_per_sequence_s", step_per_sequence_s, least=0.0)
-    first = check("prefill_s", prefill_s, above=0.0)
-    out, length = check("answer", answer, least=1.0), check("prompt", prompt, above=0.0)
-    spread, width = check("cv", cv, least=0.0), check("chunk", chunk, above=0.0)
-    rho = lam * first
-    free = np.maximum(1.0 - rho, 1e-12)
-    slower: Array = np.ones_like(rho)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(4):
-            k = lam * (out - 1.0) / free * slower
-            batch = np.where(k * b < 1.0, k * a / np.maximum(1.0 - k * b, 1e-12), np.inf)
-            stable = (rho < 1.0) & (k * b < 1.0) & (batch <= np.asarray(max_batch))
-            batch = np.where(stable, batch, np.inf)
-            step = np.where(stable, a + b * np.where(stable, batch, 0.0), np.inf)
-            inside = np.where(stable, step, a)
-            further = np.maximum(out - 1.0, 0.5)
-            slower = _slower(inside, first, length, further, lam, width)
-        begin, wait, busy = first_token(step, first, first, length, rho, lam, batch, spread, width)
-    ttft = np.where(stable & (busy < 1.0), begin + wait, np.inf)
-    return Sharing(_told(batch), _told(step / free * slower), _told(ttft), _told(rho))
-
-
-def first_token(
-    step: Array, alone: Array, prefill: Array, prompt: Array, rho: Array, rate: Array,
-    batch: Array, cv: Real, chunk: Real,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Seconds to the first token on average: what every request pays, its wait for others, and the
-    share of time in which prompts are being taken in.
-
-    A prompt is taken in by chunks beside the decoding of others, one step each, and begins with
-    the next step. It waits for prompts before it as in M/G/1 with prefills stretched by those
-    steps; where these alone fill the time, the wait is infinite. There are such steps only while
-    somebody is answered: 1 − e^(−B) of the time, numbers under way being like Poisson's.
-    """
-    chunks = np.maximum(prompt / chunk, 1.0)
-    beside = step * -np.expm1(-batch)
-    begin = alone + chunks * beside + 0.5 * beside * (1.0 + rho)
-    stretched = prefill + beside * prompt / chunk
-    busy = rate * stretched
-    free = 1.0 - busy
-    with np.errstate(divide="ignore"):
-        wait = rate * stretched**2 * (1.0 + np.asarray(cv) ** 2) / (2.0 * np.maximum(free, 0.0))
-    return begin, wait, busy
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Rate and latencies at given numbers of answers under way."""
-
-    rate: Array
-    ttft: Array
-    tpot: Array
-
-
-def operating_points(
-    batch: Array, step: Array, alone: Array, prefill: Array, prompt: Array, answer: Array, *,
-    percentile: float | None, cv: float, chunk: float = 2048.0,
-) -> Points:  # fmt: skip
-    """Rate, time to first token and per token when `batch` answers are under way on average.
-
-    A share ρ = λ·S of the time goes into prefill (S seconds of it a request), so a token takes
-    t/(1 − ρ); by Little's law batch = λ·(O − 1)·t/(1 − ρ), whence λ = B/((O − 1)·t + B·S).
-
-    step : seconds of a decoding step with that batch; alone : of the prefill of a lone prompt;
-    prefill : for which one of several prompts keeps the engine busy; percentile : of the time to
-    the first token, None for its mean
-    """
-    further = np.maximum(answer - 1.0, 0.5)
-    rate = batch / (further * step + batch * prefill)
-    for _ in range(2):
-        slower = _slower(step, prefill, prompt, further, rate, chunk)
-        rate = batch / (further * step * slower + batch * prefill)
-    rho = rate * prefill
-    begin, wait, busy = first_token(step, alone, prefill, prompt, rho, rate, batch, cv, chunk)
-    ttft = begin + wait
-    if percentile is not None:
-        ttft = _percentile_ttft(begin, wait, busy, busy / rate, percentile, cv)
-    return Points(rate, ttft, step * slower / np.maximum(1.0 - rho, 1e-9))
-
-
-def _slower(
-    step: Array, prefill: Array, prompt: Array, further: Array, rate: Array, chunk: Real
-) -> Array:
-    """Factor on t/(1 − ρ) for answers that are short against a busy period of prefill.
-
-    A long answer meets prefill for its share of the time, a short one lives wholly within a busy
-    period or outside of any: then steps of t and of t + a chunk's prefill count by where answers
-    begin, t + busy·chunk on average. Between the two, by tokens against steps of a busy period.
-    """
-    mixed = prefill * np.minimum(chunk / prompt, 1.0)
-    rho = rate * prefill
-    steps = prompt / chunk
-    busy = np.minimum(rho + rate * step * steps, 0.98)
-    apart = (step + busy * mixed) * np.maximum(1.0 - rho, 1e-9) / step
-    length = np.maximum(steps, 1.0) / (1.0 - busy)
-    short = length / (length + SHORT * further)
-    return np.asarray((1.0 + np.maximum(apart - 1.0, 0.0) * short) * (1.0 + WAVES * busy**2))
-
-
-def _percentile_ttft(
-    begin: Array, wait: Array, busy: Array, stretched: Array, percentile: float, cv: float
-) -> Array:
-    """Percentile of a fixed part, a prompt's log-normal length, and an exponential-tailed wait."""
-    z = float(ndtri(percentile))
-    sigma = math.sqrt(math.log1p(cv**2))
-    longer = stretched * (math.exp(z * sigma - sigma**2 / 2.0) - 1.0)
-    share = np.maximum(busy, 1e-9)
-    tail = np.where(
-        share > 1.0 - percentile,
-        wait / share * np.log(np.maximum(share / (1.0 - percentile), 1.0)),
-        0.0,
-    )
-    # The two rarely meet: less than their sum, more than the larger, and either by itself.
-    both = np.maximum(longer, 0.0) ** TAILS + np.maximum(tail, 0.0) ** TAILS
-    return np.asarray(begin + both ** (1.0 / TAILS))
-
-
-Bound = Literal["ttft", "tpot", "load"]
-
-
-def inside_targets(
-    point: Points, ttft_target_s: Real | None, tpot_target_s: Real | None, load: float
-) -> tuple[Array, Array, Bound]:
-    """Largest rate of every row of points inside the targets, its place among them, what binds.
-
-    ttft_target_s, tpot_target_s : one for all rows, or of shape (rows, 1)
-    load : largest share of the greatest rate of the row
-    """
-    # Where prompts come faster than they are taken in there is no steady state.
-    steady = np.where(np.isfinite(point.ttft), point.rate, 0.0)
-    most = np.maximum(steady.max(axis=1, keepdims=True), 1e-12)
-    with np.errstate(divide="ignore"):
-        margins: dict[Bound, Array] = {
-            "ttft": _margin(point.ttft, ttft_target_s),
-            "tpot": _margin(point.tpot, tpot_target_s),
-            "load": np.log(load * most / point.rate),
-        }
-    rate, place = _largest_inside(point.rate, np.minimum.reduce(list(margins.values())))
-    return rate, place, min(margins, key=lambda k: float(np.median(at(margins[k], place))))
-
-
-def _margin(value: Array, target: Real | None) -> Array:
-    """Log of how far inside the target a value is; without a target, far."""
-    if target is None:
-        return np.full_like(value, 1e9)
-    return np.asarray(np.maximum(np.log(target * (1.0 - RESERVE) / value), -1e9))
-
-
-def _largest_inside(rate: Array, margin: Array) -> tuple[Array, Array]:
-    """Largest rate whose margin is not negative, between columns by interpolation; its place."""
-    inside = np.logical_and.accumulate(margin >= 0.0, axis=1)
-    count = inside.sum(axis=1)
-    last = np.maximum(count - 1, 0)
-    after = np.minimum(last + 1, rate.shape[1] - 1)
-    rows = np.arange(rate.shape[0])
-    m0, m1 = margin[rows, last], margin[rows, after]
-    with np.errstate(invalid="ignore"):
-        step = np.where((after > last) & np.isfinite(m0), m0 / np.maximum(m0 - m1, 1e-12), 0.0)
-    place = last + np.where(count > 0, np.clip(step, 0.0, 1.0), 0.0)
-    return np.where(count > 0, at(rate, place), 0.0), place
-
-
-def at(values: Array, place: Array) -> Array:
-    """Values at fractional columns."""
-    rows = np.arange(values.shape[0])
-    low = np.floor(place).astype(int)
-    high = np.minimum(low + 1, values.shape[1] - 1)
-    part = place - low
-    first, second = values[rows, low], values[rows, high]
-    # On a column itself the next one does not count, be it infinite.
-    between = first * (1.0 - part) + np.where(part > 0.0, second, 0.0) * part
-    return np.asarray(np.where(part > 0.0, between, first))
+    return Batching(told(batch), told(load), told(wait), told(wait + service))
 
 
 # ---- replicas -----------------------------------------------------------------------------------

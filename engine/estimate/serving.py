@@ -28,15 +28,7 @@ from engine.calibrate.serving_classes import (
 from engine.catalogue import Accelerator
 from engine.errors import DataError
 from engine.estimate.estimate import Estimate
-from engine.estimate.queueing import (
-    Array,
-    Bound,
-    Real,
-    at,
-    check,
-    inside_targets,
-    operating_points,
-)
+from engine.estimate.queueing import Array, Real, check
 from engine.estimate.serving_physics import (
     CHUNK_TOKENS,
     GIB,
@@ -55,6 +47,13 @@ from engine.estimate.serving_physics import (
     prompt_seconds_each,
     prompt_seconds_shared,
     slots,
+)
+from engine.estimate.serving_queue import (
+    Bound,
+    at,
+    inside_targets,
+    lone_first_token,
+    operating_points,
 )
 from engine.estimate.shape import ModelShape
 
@@ -275,15 +274,11 @@ def lone_request(
 
     No target below these can be met: the physical floor. Shapes as in `capacity_rows`.
     """
-    one = np.ones((1, 1))
-    step = slow * decode_seconds(net, hw, plan, eff, LOADS[0] * one, prompt + answer / 2.0)
+    step = slow * decode_seconds(net, hw, plan, eff, LOADS[0], prompt + answer / 2.0)
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
     shared = slow * prompt_seconds_shared(net, hw, plan, eff, own)
-    lone = operating_points(
-        1e-9 * one, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
-    )
-    return lone.ttft, lone.tpot
+    return lone_first_token(alone, shared, percentile, length_cv), step
 
 
 def saturated_tokens_per_s(

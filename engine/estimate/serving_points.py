@@ -22,7 +22,7 @@ from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import named
-from engine.estimate.queueing import Array, operating_points
+from engine.estimate.queueing import Array
 from engine.estimate.serving import (
     CHUNK_TOKENS,
     DEFAULT_ENGINE,
@@ -51,6 +51,7 @@ from engine.estimate.serving import (
     shipped_calibration,
     slots,
 )
+from engine.estimate.serving_queue import operating_points
 from engine.estimate.shape import ModelShape
 from engine.estimate.simulate_serving import Simulated, simulate_serving
 

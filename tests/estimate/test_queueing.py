@@ -16,11 +16,9 @@ from engine.estimate.queueing import (
     erlang_c,
     mean_wait,
     plan_replicas,
-    processor_sharing,
     servers_for,
     wait_percentile,
 )
-from engine.estimate.simulate_serving import simulate_serving
 
 
 def test_erlang_c_known_values() -> None:
@@ -95,7 +93,6 @@ def test_servers_for_keeps_to_a_load() -> None:
         ("rate", lambda: servers_for(1e9, 1.0, wait_target_s=1.0)),
         ("max_batch", lambda: bulk_service(1.0, 0.1, 0.1, 0)),
         ("fixed_s", lambda: bulk_service(1.0, 0.0, 0.0, 8)),
-        ("answer", lambda: processor_sharing(1.0, 0.0, 0.01, 0.0, 0.1)),
         ("rate", lambda: mean_wait("many", 1.0, 1)),  # type: ignore[arg-type]
         ("requests_per_s", lambda: plan_replicas(1.0, 0.0)),
         ("spare", lambda: plan_replicas(1.0, 1.0, spare=-1)),
@@ -140,41 +137,6 @@ def test_batching_limits() -> None:
     assert found.batch == pytest.approx(400 * 0.01 / (1 - 0.4))
     assert found.load == pytest.approx(1.0)
     assert math.isinf(float(bulk_service(450.0, 0.01, 0.001, 8).wait_s))
-
-
-def test_sharing_obeys_little() -> None:
-    rate, answer = 3.0, 200.0
-    found = processor_sharing(rate, answer, 0.012, 2e-4, 0.06, prompt=1000)
-    assert float(found.batch) == pytest.approx(rate * (answer - 1) * float(found.tpot_s))
-    assert found.prefill_load == pytest.approx(0.18)
-    assert math.isinf(float(processor_sharing(20.0, answer, 0.012, 2e-4, 0.06).tpot_s))
-    assert math.isinf(float(processor_sharing(rate, answer, 0.012, 2e-4, 0.06, max_batch=2).batch))
-
-
-# Mean prompt and answer, seconds of a step, per sequence, and per prompt token.
-WORKLOADS = (
-    (1000, 250, 0.012, 2e-4, 6e-5), (4000, 400, 0.020, 4e-4, 8e-5), (300, 800, 0.008, 1.5e-4, 4e-5),
-    (8000, 150, 0.015, 5e-4, 5e-5), (200, 200, 0.010, 1e-4, 3e-5), (2000, 1000, 0.018, 3e-4, 1e-4),
-)  # fmt: skip
-
-
-def test_sharing_against_event_simulation() -> None:
-    """Median error of time per token at most 5%, of the first token 12%, up to a load of 0.85."""
-    per_token, first = [], []
-    for prompt, answer, a, b, c in WORKLOADS:
-        full = 256 / ((answer - 1) * (a + b * 256) + 256 * prompt * c)
-        for load in (0.3, 0.6, 0.85):
-            rate = load * full
-            found = processor_sharing(rate, answer, a, b, prompt * c, prompt=prompt, cv=0.8)
-            steps = a + b * np.arange(513, dtype=np.float64)
-            seen = simulate_serving(
-                rate, steps, c, prompt=prompt, answer=answer, max_batch=512,
-                requests=8_000, seed=1,
-            )  # fmt: skip
-            per_token.append(abs(float(found.tpot_s) / seen.tpot_mean_s - 1))
-            first.append(abs(float(found.ttft_s) / seen.ttft_mean_s - 1))
-    assert np.median(per_token) <= 0.05
-    assert np.median(first) <= 0.12
 
 
 def test_replicas() -> None:
