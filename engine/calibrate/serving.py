@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +41,10 @@ FIGURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("peak_memory", ("memory",)),
 )
 SMALL = 0.02  # effects below 2% are not written
+SHARE = 0.8  # of the rows that an interval is to hold
+# Families of sources below which none of k ranks holds a share of 80% of further ones: the rank
+# asked for, 0.8·(k + 1), is beyond k (conformal prediction over groups).
+FEW_FAMILIES = math.ceil(SHARE / (1.0 - SHARE) - 1e-9)
 HEADER = (
     "id", "value", "low", "high", "unit", "description", "source_groups", "as_of", "confidence",
 )  # fmt: skip
@@ -92,7 +97,7 @@ def leave_out(t: Table, families: NDArray[np.str_], start: Fit) -> LeftOut:
     return LeftOut(errors, known, fits)
 
 
-def half_width(errors: Array, weight: Array, share: float = 0.8) -> float:
+def half_width(errors: Array, weight: Array, share: float = SHARE) -> float:
     """Bound that a share of the absolute errors lies within, rows by their weight."""
     told = np.isfinite(errors) & (weight > 0)
     size = np.abs(errors[told])
@@ -101,35 +106,63 @@ def half_width(errors: Array, weight: Array, share: float = 0.8) -> float:
     return float(size[order][np.searchsorted(reached, share - 1e-12)])
 
 
-def left_out_figures(left: LeftOut, weight: Array) -> list[tuple[str, float, str]]:
-    """Id, value and meaning of the figures of the accuracy on groups that were left out: median
-    and 90th percentile of the absolute errors, and the share of rows inside the 80% interval.
+def half_widths(
+    errors: Array, known: NDArray[np.bool_], families: NDArray[np.str_], weight: Array
+) -> tuple[float, float | None]:
+    """Half width of the 80% interval where the fit knew the engine and generation, and where not.
+
+    A quantile of rows that were left out, families by their weight. Fewer than four families say
+    nothing of a fifth: then all rows of the quantity count, known or not. What is new is never
+    given a narrower interval than what is known; None where no row was new.
+    """
+    told = np.isfinite(errors)
+    few = len(set(families[told & known].tolist())) < FEW_FAMILIES
+    width = half_width(errors, weight * (np.ones_like(known) if few else known))
+    if not np.any(told & ~known):
+        return width, None
+    return width, max(half_width(errors, weight * ~known), width)
+
+
+def all_half_widths(left: LeftOut, t: Table, weight: Array) -> dict[str, tuple[float, float]]:
+    """Half widths by quantity, known and new.
+
+    Where no row of a quantity was new, the known one is widened as it is for the others (median).
+    """
+    found = {
+        name: half_widths(error, left.known, t.family, weight)
+        for name, error in left.errors.items()
+        if np.any(np.isfinite(error))
+    }
+    wider = [new / width for width, new in found.values() if new is not None]
+    factor = float(np.median(wider)) if wider else 1.0
+    return {k: (w, new if new is not None else w * factor) for k, (w, new) in found.items()}
+
+
+def left_out_figures(left: LeftOut, t: Table, weight: Array) -> list[tuple[str, float, str]]:
+    """Id, value and meaning of the figures of the accuracy on groups that were left out: rows,
+    median and 90th percentile of the absolute errors, and the share of rows inside the interval.
     """
     found = []
+    widths = all_half_widths(left, t, weight)
     for name, parts in FIGURES:
         told = [np.isfinite(left.errors[p]) for p in parts]
-        errors = np.concatenate([left.errors[p][t] for p, t in zip(parts, told, strict=True)])
-        widths = [
-            np.where(left.known[t], *_half_widths(left, p, weight))
-            for p, t in zip(parts, told, strict=True)
+        errors = np.concatenate([left.errors[p][r] for p, r in zip(parts, told, strict=True)])
+        wide = [
+            np.where(left.known[rows], *widths[p])
+            for p, rows in zip(parts, told, strict=True)
+            if p in widths
         ]
+        if not len(errors):
+            continue
         ape = np.abs(np.expm1(errors))
-        inside = np.mean(np.abs(errors) <= np.concatenate(widths))
+        inside = np.mean(np.abs(errors) <= np.concatenate(wide))
         found += [
+            (f"{name}_n", float(len(errors)), f"rows of {name}"),
             (f"{name}_median", float(np.median(ape)), f"median error of {name}"),
             (f"{name}_p90", float(np.quantile(ape, 0.9)), f"90th percentile of errors of {name}"),
             (f"{name}_coverage", float(inside), f"share of {name} inside the 80% interval"),
         ]
     return found
-
-
-def _half_widths(left: LeftOut, name: str, weight: Array) -> tuple[float, float]:
-    """Half width of the 80% interval where the fit knew the engine and generation, or not."""
-    error = left.errors[name]
-    seen = left.known if _any(error, left.known) else np.ones_like(left.known)
-    width = half_width(error, weight * seen)
-    other = half_width(error, weight * ~left.known) if _any(error, ~left.known) else width
-    return width, max(other, 1.5 * width)
 
 
 def shipped_fit() -> Fit:
@@ -196,22 +229,25 @@ def write(path: Path, t: Table, full: Fit, left: LeftOut, today: str) -> None:
             add(f"rows.{kind}.{value}", int(rows.sum()), 0, "rows", what, _sources(t, rows), "high")
     weight = weights_of(t)
     every = _sources(t, np.ones(len(t), dtype=bool))
-    for name in left.errors:
-        known, new = _half_widths(left, name, weight)
+    for name, (known, new) in all_half_widths(left, t, weight).items():
         what = f"half width of the 80% interval, groups left out: {name}"
         add(f"width.{name}", known, 0.15, "log", what, every, "medium")
         what = f"the same where the engine or the generation is new: {name}"
         add(f"width.new.{name}", new, 0.3, "log", what, every, "low")
-    for id, value, what in left_out_figures(left, weight):
-        add(f"figure.{id}", value, 0, "fraction", f"groups left out: {what}", every, "medium")
+    for id, value, what in left_out_figures(left, t, weight):
+        unit = "rows" if id.endswith("_n") else "fraction"
+        rested = _sources(t, _told_by(left, id))
+        add(f"figure.{id}", value, 0, unit, f"groups left out: {what}", rested, "medium")
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(table)
     shipped_calibration.cache_clear()
     efficiencies_of.cache_clear()
 
 
-def _any(error: Array, rows: NDArray[np.bool_]) -> bool:
-    return bool(np.any(np.isfinite(error) & rows))
+def _told_by(left: LeftOut, id: str) -> NDArray[np.bool_]:
+    """Rows that a figure rests on."""
+    parts = dict(FIGURES)[id.rpartition("_")[0]]
+    return np.asarray(np.any([np.isfinite(left.errors[p]) for p in parts], axis=0))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.calibrate.backtest_serving import backtest_serving
-from engine.calibrate.serving import FIGURES, half_width, shipped_fit
+from engine.calibrate.serving import (
+    FIGURES,
+    QUANTITIES,
+    LeftOut,
+    all_half_widths,
+    half_width,
+    half_widths,
+    shipped_fit,
+)
 from engine.calibrate.serving_classes import engine_of, host_of
 from engine.calibrate.serving_fit import fit
 from engine.calibrate.serving_protocols import closed_loop, predict
@@ -21,7 +29,11 @@ from engine.calibrate.serving_rows import NEEDED, hardware_of_name, read, table_
 from engine.cli import main
 from engine.errors import ImportFileError
 from engine.estimate.queueing import Real
-from engine.estimate.serving import prefill_seconds, prompt_seconds_each
+from engine.estimate.serving import (
+    prefill_seconds,
+    prompt_seconds_each,
+    shipped_calibration,
+)
 
 # Runs as their publishers state them: TensorRT-LLM static batch, and NIM with 100 users.
 STATIC = {
@@ -244,3 +256,54 @@ def test_half_width_is_a_weighted_quantile() -> None:
     errors = np.array([0.1, -0.2, 0.3, -0.4, 0.5, np.nan])
     assert half_width(errors, np.ones(6)) == 0.4
     assert half_width(errors, np.array([1, 1, 1, 1, 100, 1.0])) == 0.5
+
+
+def families(*counts: int) -> np.ndarray:
+    return np.concatenate([[f"source {i}"] * n for i, n in enumerate(counts)])
+
+
+def test_widths_are_quantiles_of_what_was_left_out() -> None:
+    # Four sources of five rows that the fit knew the hardware of: of the 20 errors 0.01 to 0.20
+    # sixteen are within 0.16. One new source, five rows, four of them within 0.5.
+    errors = np.concatenate([np.arange(1, 21) / 100, [0.1, 0.2, 0.3, -0.5, 0.9]])
+    known = np.arange(25) < 20
+    width, new = half_widths(errors, known, families(5, 5, 5, 5, 5), np.ones(25))
+    assert width == pytest.approx(0.16)
+    assert new == pytest.approx(0.5)
+    # What is new is never told more surely than what is known.
+    errors[20:] = 0.01
+    assert half_widths(errors, known, families(5, 5, 5, 5, 5), np.ones(25))[1] == width
+    assert half_widths(errors[:20], known[:20], families(5, 5, 5, 5), np.ones(20))[1] is None
+
+
+def test_few_sources_say_nothing_by_themselves() -> None:
+    """With three known sources 80% is no rank among them: all rows of the quantity count."""
+    errors = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    known = np.arange(10) < 3
+    width, new = half_widths(errors, known, families(1, 1, 1, 7), np.ones(10))
+    assert width == 0.4
+    assert new == 0.5  # six of its own seven rows
+
+
+def test_what_was_never_new_is_widened_as_the_others_are() -> None:
+    seen = np.arange(8) < 4
+    left = LeftOut(
+        {"a": np.where(seen, 0.1, 0.3), "b": np.where(seen, 0.2, np.nan)}, seen, {}
+    )  # fmt: skip
+    t = table_of([replace(read(STATIC), family=f"source {i}") for i in range(8)])
+    found = all_half_widths(left, t, np.ones(8))
+    assert found["a"] == pytest.approx((0.1, 0.3))
+    assert found["b"] == pytest.approx((0.2, 0.6))
+
+
+def test_shipped_intervals_hold_what_they_say_on_sources_left_out() -> None:
+    """Each of the figures' intervals holds 75 to 88% of the rows of sources that were left out;
+    hardware without a row is given a range at least threefold wide.
+    """
+    values = shipped_calibration().values
+    for name, _ in FIGURES:
+        assert 0.75 <= values[f"figure.{name}_coverage"] <= 0.88, name
+        assert values[f"figure.{name}_n"] > 500
+    for name in QUANTITIES:
+        assert values[f"width.new.{name}"] >= values[f"width.{name}"]
+        assert 2 * shipped_calibration().half_width(name, "no such") >= np.log(3) - 1e-12
