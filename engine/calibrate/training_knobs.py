@@ -132,7 +132,9 @@ KNOBS: dict[str, Knob] = {
     "level_legacy": Knob(1.1, 0.15, "times", "time of the stack against vendors' recipes: legacy"),
     "level_jax": Knob(1, 0.15, "times", "time of the stack against vendors' recipes: jax"),
     "young": Knob(0.05, 0.05, "log/year", "time lost in the first 18 months of a generation", True),
-    "age_moe": Knob(0.15, 0.08, "log/year", "time lost to older dispatch to 8 experts", True),
+    "age_moe": Knob(
+        0.15, 0.08, "log/year", "time lost to older dispatch to 8 experts: vendors' recipes", True
+    ),
     "age_plain": Knob(0.03, 0.03, "log/year", "time lost to older software: plain", True),
     "age_tuned": Knob(0.03, 0.03, "log/year", "time lost to older software: tuned", True),
     "age_native": Knob(0.03, 0.03, "log/year", "time lost to older software: native", True),

@@ -45,6 +45,9 @@ TUNED, PLAIN, NATIVE, LEGACY, JAX = range(5)
 NODE = 8.0
 REFERENCE_YEAR = 2026.0
 MATURE_YEARS = 1.5
+# Software of the oldest published steps with experts. How much slower the recipes before it were
+# nobody has published: no more is taken off than at it.
+OLDEST_MIXTURE_YEAR = 2025.2
 # Kernels are launched ahead of the GPU: the slower of the two sets the time, almost sharply.
 LAUNCH_NORM = 12.0
 
@@ -185,13 +188,16 @@ def _level(r: StepInputs, p: Parameters) -> Array:
     """How much slower than the reference this software is: its family, its age, its source."""
     age = np.clip(REFERENCE_YEAR - r.year, -0.6, 6.0)
     moe = r.experts > 1
-    # Dispatch to many small experts has become much faster, to a few large ones hardly.
-    spread = np.log2(np.maximum(r.routed, 1.0)) / 3.0
-    slope = _by_stack(p, "age", r.stack) + np.where(moe, p["age_moe"] * spread, 0.0)
+    slope = _by_stack(p, "age", r.stack)
+    # In the vendor's recipes dispatch to many small experts has become much faster, to a few large
+    # ones hardly. Code that others wrote for experts did not grow with it: DeepSeek's of 2024 was
+    # faster on an H800 than the recipes of late 2025 on an H100.
+    spread = np.where(moe & (r.stack == TUNED), np.log2(np.maximum(r.routed, 1.0)) / 3.0, 0.0)
+    mixture = p["age_moe"] * spread * np.minimum(age, REFERENCE_YEAR - OLDEST_MIXTURE_YEAR)
     level = np.log(_by_stack(p, "level", r.stack)) + np.where(moe, np.log(p["level_moe"]), 0.0)
     young = np.clip(MATURE_YEARS - (r.year - _LAUNCH[r.peak_class]), 0.0, MATURE_YEARS)
     eight = np.where((r.width < 2) & (r.stack == NATIVE), np.log(p["native_fp8"]), 0.0)
-    return np.asarray(np.exp(level + slope * age + p["young"] * young + eight + r.offset))
+    return np.asarray(np.exp(level + slope * age + mixture + p["young"] * young + eight + r.offset))
 
 
 def _efficiency(p: Parameters) -> Array:

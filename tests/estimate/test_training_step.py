@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.calibrate.training import ROWS, read_rows, sample_of
 from engine.errors import DataError, InputError
 from engine.estimate.parallelism import enumerate_plans, step_inputs
-from engine.estimate.training import StepTime, step_time
+from engine.estimate.training import OLDEST_MIXTURE_YEAR, StepTime, step_time
 from engine.estimate.training_calibration import (
     interval_half_width,
     recalibrate,
@@ -107,6 +108,35 @@ def test_older_software_is_slower() -> None:
     _, new, _ = times(B70, on(A100, "ib-hdr200"), year=2026.0)
     _, old, _ = times(B70, on(A100, "ib-hdr200"), year=2022.0)
     assert (old.total > new.total).all()
+
+
+def of_year(shape, year: float, software="recipes"):
+    """Compute seconds of one plan of H100 by the year of the software."""
+    hw = hardware(on(H100, "ib-ndr400"))[0]
+    plans = enumerate_plans(shape, hw, 64, 4096, 1024, "pretrain")
+    plans = plans.take(plans.zero == 1)
+    inputs = step_inputs(shape, plans, hw, 4096.0, "pretrain", year, software)
+    return step_time(inputs, shipped_calibration().parameters).compute
+
+
+def test_the_age_of_experts_is_that_of_vendors_recipes() -> None:
+    # H100 came out more than 18 months before 2024.5: nothing but age differs between two years.
+    p = shipped_calibration().parameters
+    recipes = of_year(MIXTRAL, 2025.5) / of_year(MIXTRAL, 2026.0)
+    # Two experts a token are a third of eight, in doublings: log2(2)/3.
+    told = np.exp(0.5 * (p["age_tuned"] + p["age_moe"] / 3))
+    np.testing.assert_allclose(recipes, told, rtol=1e-9)
+    own = of_year(MIXTRAL, 2025.5, "own") / of_year(MIXTRAL, 2026.0, "own")
+    np.testing.assert_allclose(own, np.exp(0.5 * p["age_plain"]), rtol=1e-9)
+    # Before the oldest published steps with experts, dense software's age is all that is added.
+    before = of_year(MIXTRAL, 2024.5) / of_year(MIXTRAL, OLDEST_MIXTURE_YEAR)
+    dense = of_year(B8, 2024.5) / of_year(B8, OLDEST_MIXTURE_YEAR)
+    np.testing.assert_allclose(before, dense[0], rtol=1e-9)
+
+
+def test_the_oldest_steps_with_experts_are_those_of_the_rows() -> None:
+    sample = sample_of(read_rows(ROWS))
+    assert sample.inputs.year[sample.moe].min() == pytest.approx(OLDEST_MIXTURE_YEAR)
 
 
 def test_scalars_and_arrays_agree() -> None:
