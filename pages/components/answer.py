@@ -15,6 +15,7 @@ from engine.assessment import (
 from engine.estimate.estimate import Estimate
 from pages.components import charts, labels, shell
 from pages.components.labels import plain
+from pages.components.tiles import tile
 
 SHOWN = 6  # options side by side
 WORTH_ASKING = 0.01  # chance from which an open question is shown, if it is worth a dollar
@@ -49,7 +50,7 @@ def figures(answer: Assessment, columns: int = 4) -> None:
         _tile("Cost a month", best.usd_per_month)
         _tile(best.time_label.partition(",")[0], best.time)
         for placement, share in answer.placement_probability[:1]:
-            _figure(
+            tile(
                 f"{PLACEMENT_LABELS[placement]} is the best in",
                 labels.percent(share),
                 f"this very one {labels.percent(best.probability_best)}",
@@ -61,19 +62,7 @@ def figures(answer: Assessment, columns: int = 4) -> None:
 def _tile(label: str, estimate: Estimate) -> None:
     # The label says per what; the figure and its range need not.
     figure = labels.value(estimate).partition(" a ")[0]
-    _figure(label, figure, labels.interval(estimate).partition(" a ")[0])
-
-
-def _figure(label: str, figure: str, under: str) -> None:
-    st.metric(
-        plain(label),
-        plain(figure),
-        plain(under),
-        delta_color="off",
-        delta_arrow="off",
-        border=True,
-        height="stretch",
-    )
+    tile(label, figure, labels.interval(estimate).partition(" a ")[0])
 
 
 def reasons(answer: Assessment) -> None:

@@ -14,6 +14,7 @@ from engine.report.currency import Currency
 from engine.workload.cost_terms import Cooling, CostTerms, DemandBy, Site
 from pages.components import answer, cost_charts, labels, shell, term_fields
 from pages.components.labels import plain
+from pages.components.tiles import tile
 
 COSTS = "costs"
 SITES = {Site.colocation: "a colocation", Site.own_room: "a room of your own"}
@@ -67,15 +68,7 @@ def figures(way: Way, currency: Currency) -> None:
     """The sums over the chosen way's table."""
     with st.grid(columns=3, min_column_width=180):
         for label, figure, interval in view.per_unit(way, currency):
-            st.metric(
-                plain(label),
-                plain(figure),
-                plain(interval),
-                delta_color="off",
-                delta_arrow="off",
-                border=True,
-                height="stretch",
-            )
+            tile(label, figure, interval)
     for refusal in way.refusals:
         st.warning(plain(f"Ruled out: {refusal}."), icon=":material/block:")
     for note in way.notes:

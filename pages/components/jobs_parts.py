@@ -18,17 +18,11 @@ from engine.workload.jobs_terms import FIELD_LABELS
 from pages.components import fields, jobs_charts, labels, shell
 from pages.components.labels import plain
 from pages.components.term_fields import complain, copy, key_of, term
+from pages.components.tiles import tile
 
 OF = "jobs"
 SHOWN = 8
 USUAL = ""
-
-
-def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
-    st.metric(
-        plain(label), plain(figure), plain(under), delta_color="off", delta_arrow="off",
-        border=True, height="stretch", help=helped or None,
-    )  # fmt: skip
 
 
 def _span(e: Estimate) -> str:
@@ -51,17 +45,17 @@ def job_tiles(report: JobReport) -> None:
     with st.grid(columns=4, min_column_width=170):
         for side, option in (("GPU", gpu), ("CPU", cpu)):
             if option is None:
-                _tile(f"A run, {side}", "not possible", "see below")
+                tile(f"A run, {side}", "not possible", "see below")
                 continue
-            _tile(f"A run, {side}", labels.money(option.usd_per_run.likely),
+            tile(f"A run, {side}", labels.money(option.usd_per_run.likely),
                   _span(option.usd_per_run), "The range holds in 8 of 10 cases")  # fmt: skip
         s = report.speedup
-        _tile("Speed-up", f"{labels.number(s.likely, digits=2)} times",
+        tile("Speed-up", f"{labels.number(s.likely, digits=2)} times",
               f"{labels.number(s.low, digits=2)} to {labels.number(s.high, digits=2)}",
               "Of the parallel part, one H100 against one 96-vCPU server: "
               f"{report.speedup_said}")  # fmt: skip
         if gpu is not None:
-            _tile("GPU the cheaper", f"{report.gpu_cheaper:.0%}", "of cases drawn",
+            tile("GPU the cheaper", f"{report.gpu_cheaper:.0%}", "of cases drawn",
                   "Over the ranges of speed-up, fraction, input and output, hours and "
                   "prices")  # fmt: skip
 
@@ -220,14 +214,14 @@ def model_tiles(report: ModelReport) -> None:
         for side, option in (("GPU", report.gpu), ("CPU", report.cpu)):
             if option is None:
                 late = any(r.hardware == side.lower() for r in report.refused)
-                _tile(f"A month, {side}", "too slow" if late else "unknown", "see below")
+                tile(f"A month, {side}", "too slow" if late else "unknown", "see below")
                 continue
             usd = option.usd_per_month
-            _tile(f"A month, {side}", labels.money(usd.likely), _span(usd),
+            tile(f"A month, {side}", labels.money(usd.likely), _span(usd),
                   "On demand; from low to high rates and prices")  # fmt: skip
         for side, option in (("GPU", report.gpu), ("CPU", report.cpu)):
             if option is not None:
-                _tile(f"A million, {side}", labels.money(option.usd_per_million),
+                tile(f"A million, {side}", labels.money(option.usd_per_million),
                       f"{labels.number(option.floor_ms)} ms at best",
                       "Items answered by one machine at its planned load")  # fmt: skip
 

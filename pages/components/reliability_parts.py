@@ -15,6 +15,7 @@ from engine.workload.reliability_terms import ReliabilityTerms
 from pages.components import labels, reliability_charts, shell
 from pages.components.labels import plain
 from pages.components.term_fields import complain, copy, key_of
+from pages.components.tiles import tile
 
 ANY = ""
 
@@ -32,13 +33,6 @@ def _shown(key: tuple[str, ...], _answer: Assessment, _terms: ReliabilityTerms) 
     return work_out(_answer, _terms)
 
 
-def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
-    st.metric(
-        plain(label), plain(figure), plain(under), delta_color="off", delta_arrow="off",
-        border=True, height="stretch", help=helped or None,
-    )  # fmt: skip
-
-
 def _stops(n: float) -> str:
     """An expected count: rare ones keep their digits."""
     if n < 0.01:
@@ -51,26 +45,26 @@ def figures(found: Reliability) -> None:
     mtbf, useful, stops = found.mtbf, found.useful, found.stops
     days = [labels.duration(d * 24) for d in (found.days.low, found.days.likely, found.days.high)]
     with st.grid(columns=4, min_column_width=170):
-        _tile(
+        tile(
             "A failure every",
             labels.duration(mtbf.likely),
             f"{labels.duration(mtbf.low)} to {labels.duration(mtbf.high)}",
             "Mean time between failures that stop the run, spot interruptions among them",
         )
-        _tile(
+        tile(
             "Expected restarts",
             _stops(stops.likely),
             f"{_stops(stops.low)} to {_stops(stops.high)}",
             f"Failures {_stops(found.failures.likely)}, spot interruptions "
             f"{_stops(found.reclaims.likely)}",
         )
-        _tile(
+        tile(
             "Useful share",
             f"{useful.likely:.1%}",
             f"{useful.low:.1%} to {useful.high:.1%}",
             "Of the time that is paid: the goodput",
         )
-        _tile(
+        tile(
             "On the calendar",
             days[1],
             f"{days[0]} to {days[2]}",

@@ -23,6 +23,7 @@ from engine.workload.services_terms import MOST_STAGES, STAGE_LISTS, Shown
 from pages.components import labels, shell
 from pages.components.labels import plain
 from pages.components.term_fields import complain, term
+from pages.components.tiles import tile
 
 OF = "architecture"
 COLUMNS = {
@@ -57,26 +58,19 @@ def figures(s: Sizing) -> None:
     """Machines, cost, what runs out first, copies."""
     m, usd = s.machines, s.usd
     with st.grid(columns=4, min_column_width=170):
-        _tile("CPU servers", f"{m.likely:,.0f}", f"{m.low:,.0f} to {m.high:,.0f}", s.fleet.name)
-        _tile(
+        tile("CPU servers", f"{m.likely:,.0f}", f"{m.low:,.0f} to {m.high:,.0f}", s.fleet.name)
+        tile(
             "Their cost a month", labels.money(usd.likely),
             f"{labels.money(usd.low)} to {labels.money(usd.high)}",
             f"{s.fleet.terms.capitalize()}; storage {labels.money(s.fleet.storage_usd)} of it",
         )  # fmt: skip
-        _tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
+        tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
         g, spare = s.guarantee, s.fleet.machines - s.fleet.carrying
         if g.copies > 1:
-            _tile("Copies of the data", str(g.copies), f"{g.survives} may be lost", g.why)
+            tile("Copies of the data", str(g.copies), f"{g.survives} may be lost", g.why)
         else:
-            _tile("Spare machines", f"{spare:,}", "beyond the load", g.why)
+            tile("Spare machines", f"{spare:,}", "beyond the load", g.why)
     st.caption("A range holds in 8 of 10 cases.")
-
-
-def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
-    st.metric(
-        plain(label), plain(figure), plain(under), delta_color="off", delta_arrow="off",
-        border=True, height="stretch", help=plain(helped) or None,
-    )  # fmt: skip
 
 
 def resources(s: Sizing) -> None:

@@ -16,15 +16,9 @@ from pages.components import labels, shell
 from pages.components.labels import money, plain
 from pages.components.serving_inputs import OF
 from pages.components.serving_report import last_check, simulate
+from pages.components.tiles import tile
 
 SHOWN = 8  # options and offers in a table before the rest
-
-
-def _tile(label: str, figure: str, under: str, helped: str = "") -> None:
-    st.metric(
-        plain(label), plain(figure), plain(under), delta_color="off", delta_arrow="off",
-        border=True, height="stretch", help=helped or None,
-    )  # fmt: skip
 
 
 def figures(report: ServingReport, option: ServingOption) -> None:
@@ -32,16 +26,16 @@ def figures(report: ServingReport, option: ServingOption) -> None:
     usd, seen = option.usd_per_month, option.at_peak
     of100 = f"{report.ask.targets.percentile * 100:g} of 100"
     with st.grid(columns=4, min_column_width=160):
-        _tile("A month", money(usd.likely), f"{money(usd.low)} to {money(usd.high)}",
+        tile("A month", money(usd.likely), f"{money(usd.low)} to {money(usd.high)}",
               "The range holds in 8 of 10 cases: capacity and price together")  # fmt: skip
-        _tile("First token", words.seconds(seen.ttft_target_s),
+        tile("First token", words.seconds(seen.ttft_target_s),
               f"99%: {words.seconds(seen.ttft_p99_s)}",
               f"For {of100} requests at the peak of the day; the mean is "
               f"{words.seconds(seen.ttft_mean_s)}")  # fmt: skip
-        _tile("Further token", words.seconds(seen.tpot_mean_s),
+        tile("Further token", words.seconds(seen.tpot_mean_s),
               f"99%: {words.seconds(seen.tpot_p99_s)}",
               "On average at the peak, and for the slowest answer of a hundred")  # fmt: skip
-        _tile("Million out", money(option.usd_per_million_out),
+        tile("Million out", money(option.usd_per_million_out),
               f"in: {money(option.usd_per_million_in)}",
               "Dollars for a million tokens written, and read: the month's cost by the time that "
               "answers and prompts take")  # fmt: skip

@@ -81,8 +81,15 @@ PLANS: list[tuple[str, str, str]] = [
 ]
 # On a phone a table keeps to the width of the page, and its figures stay whole: cells are small, a
 # column is as wide as its longest word. Words of the first column, and all of tables with five
-# columns or more, may break, but never below the width of a figure.
-NARROW = """<style>@media (max-width: 640px) {
+# columns or more, may break, but never below the width of a figure. The texts of a tile wrap at any
+# width: a range that is cut is a wrong figure.
+NARROW = """<style>
+[data-testid="stMetric"] * {
+    white-space: normal !important; overflow: visible !important;
+    text-overflow: clip !important; overflow-wrap: break-word;
+}
+@media (max-width: 640px) {
+    [data-testid="stMetricValue"] * { font-size: 1.5rem; line-height: 1.3; }
     [data-testid="stTable"] :is(td, th) { padding: 0.3rem 0.2rem; min-width: 2.5rem; }
     [data-testid="stTable"] :is(td, th):first-child { min-width: 5rem; }
     [data-testid="stTable"]:has(th:nth-child(5)) :is(td, th) { min-width: 3.9rem; }

@@ -28,6 +28,7 @@ from pages.components import layers as vl
 from pages.components.charts import show
 from pages.components.labels import plain
 from pages.components.layers import ink
+from pages.components.tiles import tile
 
 TRAINING = "training"
 LARGEST_CONFIG = 1_000_000
@@ -191,10 +192,7 @@ def figures(plan: PlanResult) -> None:
     """The figures of the plan."""
     with st.grid(columns=3, min_column_width=210):
         for label, value, under in training_view.figures(plan):
-            st.metric(
-                plain(label), plain(value), plain(under), delta_color="off", delta_arrow="off",
-                border=True, height="stretch",
-            )  # fmt: skip
+            tile(label, value, under)
 
 
 def beside(report: TrainingReport, workload: Workload) -> None:
