@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.calibrate.training_hardware import reported_gib_of
 from engine.estimate.memory_rows import PeakMemory, TooLittle, predict_peak_memory_gib
 from engine.estimate.memory_terms import fits
+from engine.estimate.row_cells import number_of
 
 DID_NOT_FIT = re.compile(r"\boom\b|out[ -]of[ -]memory|did not fit", re.I)
 
@@ -23,6 +25,7 @@ class MemoryScore:
 
     row: int
     group: str
+    kind: str
     moe: bool
     megatron: bool
     predicted: float
@@ -63,30 +66,39 @@ def wrongly_said_to_fit(
 
     reported_gib : of the card, by the name in the column `gpu`
     """
-    wrong = []
+    return [i for i, said in _failed(rows, reported_gib.get) if said]
+
+
+def did_not_fit(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """How many rows did not fit, on cards that are known, and how many would be said to."""
+    failed = _failed(rows, reported_gib_of)
+    return {"n": len(failed), "said_to_fit": sum(said for _, said in failed)}
+
+
+def _failed(
+    rows: Sequence[Mapping[str, str]], card_gib: Callable[[str], float | None]
+) -> list[tuple[int, bool]]:
+    """Predictable rows that did not fit, and whether they would be said to."""
+    found = []
     for i, row in enumerate(rows):
         words = " ".join(row.get(key) or "" for key in ("peak_mem_gib", "notes"))
-        card = reported_gib.get(row.get("gpu") or "")
-        if card is None or not DID_NOT_FIT.search(words):
+        if not DID_NOT_FIT.search(words):
             continue
-        told = predict_peak_memory_gib(row)
-        if isinstance(told, PeakMemory) and bool(fits(told.total_gib, card)):
-            wrong.append(i)
-    return wrong
+        card, told = card_gib(row.get("gpu") or ""), predict_peak_memory_gib(row)
+        if card is not None and isinstance(told, PeakMemory):
+            found.append((i, bool(fits(told.total_gib, card))))
+    return found
 
 
 def _score(i: int, row: Mapping[str, str], told: PeakMemory, measured: float) -> MemoryScore:
     expected = told.estimate
     return MemoryScore(
-        row=i, group=row.get("group") or "not stated", moe=(row.get("arch") or "") == "moe",
-        megatron=told.megatron, predicted=expected.likely, measured=measured, low=expected.low,
-        high=expected.high,
+        row=i, group=row.get("group") or "not stated", kind=told.kind,
+        moe=(row.get("arch") or "") == "moe", megatron=told.megatron,
+        predicted=expected.likely, measured=measured, low=expected.low, high=expected.high,
     )  # fmt: skip
 
 
 def _positive(cell: str | None) -> float | None:
-    try:
-        value = float(cell or "")
-    except ValueError:
-        return None
-    return value if 0 < value < float("inf") else None
+    value = number_of(cell or "")
+    return value if value is not None and value > 0 else None

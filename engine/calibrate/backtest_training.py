@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.calibrate.backtest_memory import MemoryScore, score_memory
+from engine.calibrate.backtest_memory import MemoryScore, did_not_fit, score_memory
 from engine.calibrate.training_rows import Cells, Reading, read_all, stack_inputs
 from engine.errors import ImportFileError
 from engine.estimate.collectives import Array
+from engine.estimate.memory_rows import KINDS
 from engine.estimate.training import step_time
 from engine.estimate.training_calibration import interval_factors, shipped_calibration
 
@@ -46,6 +47,9 @@ class Scored:
 def backtest_training(path: str | Path) -> dict[str, Any]:
     """Figures of the accuracy on a file: `all`, `dense`, `moe` and `memory`.
 
+    Memory also by how it is shared among GPUs (`by_kind`), and of the runs that did not fit how
+    many would be said to (`did_not_fit`).
+
     Raises
     ------
     ImportFileError : when the file can't be read or lacks the columns
@@ -57,7 +61,12 @@ def backtest_training(path: str | Path) -> dict[str, Any]:
     for name, moe in (("all", (False, True)), ("dense", (False,)), ("moe", (True,))):
         skipped = Counter(r.skipped for r in readings if r.values is None and r.moe in moe)
         result[name] = _figures([s for s in scored if s.moe in moe], skipped)
-    result["memory"] = _figures(*score_memory(rows))
+    memory, skipped_memory = score_memory(rows)
+    kinds = {kind: _of([s for s in memory if s.kind == kind]) for kind in KINDS}
+    result["memory"] = _figures(memory, skipped_memory) | {
+        "by_kind": {kind: told for kind, told in kinds.items() if told["n"]},
+        "did_not_fit": did_not_fit(rows),
+    }
     return result
 
 

@@ -76,6 +76,7 @@ _OTHERS: tuple[tuple[str, tuple[float, float, float, float]], ...] = (
     (r"H20\b", (148, 296, 4000, 450)),
 )
 _PCIE = {"PCIe3": 12e9, "PCIe4": 25e9, "PCIe5": 50e9}
+_USUALLY_REPORTED = 0.93  # GiB of a nominal GB
 _CUT_LINKS = 200e9  # export variants A800 and H800: NVLink at 200 GB/s a direction
 
 
@@ -89,6 +90,20 @@ def gpu_of(name: str) -> Gpu | None:
         if re.search(pattern, name, re.IGNORECASE):
             return Gpu(p16 * 1e12, p8 * 1e12, p8 * 1e12, hbm * 1e9, link * 1e9, 8, 6.25e9, "other")
     return None
+
+
+def reported_gib_of(name: str) -> float | None:
+    """Memory [GiB] that a card named as the sources write it reports; None where not known.
+
+    A size in the name counts before the catalogue's: there are H100 of 96 GB.
+    """
+    sku = next((k for p, k, _, _ in _NAMES if re.search(p, name, re.IGNORECASE)), "")
+    acc = load_catalogue().accelerators.get(sku)
+    if acc is None:
+        return None
+    stated = re.search(r"(\d+)\s?GB\b", name, re.IGNORECASE)
+    size = float(stated.group(1)) if stated else acc.memory_gb
+    return size * (acc.memory_gib_reported or acc.memory_gb * _USUALLY_REPORTED) / acc.memory_gb
 
 
 def _of_catalogue(sku: str, nic: float, generation: str, cut: bool) -> Gpu | None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.memory import (
@@ -27,6 +29,13 @@ from engine.estimate.memory import (
     training_memory,
 )
 from engine.estimate.plan import Optimizer, Precision, Recompute, Stack, Task, TrainingPlan
+from engine.estimate.row_cells import (
+    gated_of,
+    number_of,
+    recompute_of,
+    unknown,
+    zero_stage_of,
+)
 from engine.estimate.shape import ModelShape
 
 NOTES = Path(__file__).resolve().parents[2] / "data" / "measured_memory_notes.csv"
@@ -43,6 +52,7 @@ FUSED_KERNELS = re.compile(r"internevo|tinyllama|liger|compile", re.I)
 SHIFTED = re.compile(r"hf trainer|fsdp_qlora|llama-recipes|llama-factory|openrlhf", re.I)
 PREPARED = re.compile(r"bitsandbytes", re.I)  # with PEFT's preparation of models in 4 bits
 NODE = 8  # GPUs of a server
+KINDS = ("Megatron", "FSDP", "DeepSpeed", "one GPU, or copies")
 LORA_RANK = 8  # of torchtune's and LitGPT's recipes; other rows tell theirs in their notes
 
 
@@ -60,12 +70,14 @@ class PeakMemory:
     estimate : in the measure of the source (tensors, allocator or driver), 80% interval
     total_gib : as the driver would report; what `fits` judges
     megatron : whether the code is of Megatron's type
+    kind : Megatron, FSDP, DeepSpeed, or whole models on each GPU (`KINDS`)
     """
 
     estimate: Estimate
     total_gib: float
     megatron: bool
     memory: MemoryBreakdown
+    kind: str
 
 
 def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
@@ -76,7 +88,7 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
         return TooLittle(f"states no {missing}")
     if not _tokens_of_sequence(row):
         return TooLittle("states no seq_len")
-    if "not stated" in _text(row, "activation_recompute"):
+    if unknown(row.get("activation_recompute") or ""):
         return TooLittle("states no recomputation")
     if _is(row, "litgpt") and "fsdp" in _text(row, "zero_stage"):
         return TooLittle("the figure is of loading the whole model on every GPU")
@@ -96,7 +108,17 @@ def predict_peak_memory_gib(row: Mapping[str, str]) -> PeakMemory | TooLittle:
         else (c.interval_low_native, c.interval_high_native)
     )  # fmt: skip
     told = Estimate(value * low, value, value * high, "GiB", ("calibration_memory.csv",))
-    return PeakMemory(told, float(memory.total.ravel()[0]), megatron, memory)
+    kind = _kind(megatron, _stack(row), float(np.asarray(inputs.zero).ravel()[0]))
+    return PeakMemory(told, float(memory.total.ravel()[0]), megatron, memory, kind)
+
+
+def _kind(megatron: bool, stack: Stack, zero: float) -> str:
+    """How memory is shared among GPUs, as the accuracy is told by."""
+    if megatron:
+        return KINDS[0]
+    if stack == "deepspeed":
+        return KINDS[2]
+    return KINDS[1] if zero >= 1 else KINDS[3]
 
 
 def _as_measured(row: Mapping[str, str], memory: MemoryBreakdown) -> float:
@@ -119,11 +141,8 @@ def _noted() -> dict[str, str]:
 
 
 def _number(row: Mapping[str, str], key: str) -> float:
-    try:
-        value = float(row.get(key) or 0)
-    except ValueError:
-        return 0.0
-    return value if math.isfinite(value) and value > 0 else 0.0
+    value = number_of(row.get(key) or "", 1024.0 if key == "seq_len" else 1000.0) or 0.0
+    return max(value, 0.0)
 
 
 def _text(row: Mapping[str, str], *keys: str) -> str:
@@ -216,8 +235,9 @@ def _torchtune(
 ) -> MemoryInputs:
     """torchtune's README: each row of the first table adds a technique to those before it.
 
-    The second table's recipes recompute, compute the loss in pieces, and on one GPU update in the
-    backward pass with moments that live in pages of the host; the largest full one is offloaded.
+    The second table's recipes are compiled, recompute, compute the loss in pieces, and on one GPU
+    update in the backward pass with moments that live in pages of the host; the largest full one
+    is offloaded.
     """
     notes, pieces = _text(row, "notes"), calibration().logit_bytes_chunked
     order = ("packed", "+compile", "+chunked", "+activation checkpointing",
@@ -236,7 +256,7 @@ def _torchtune(
     offload = "offload used for 70b full" in notes and "70B" in (row.get("model") or "")
     whole = offload and plan.task == "finetune"
     return replace(
-        inputs, logit_bytes=pieces, in_backward=float(alone), gradients_stay=0.0,
+        inputs, eager=0.0, logit_bytes=pieces, in_backward=float(alone), gradients_stay=0.0,
         offload=2.0 if whole else float(alone and "in-backward" in notes),
     )  # fmt: skip
 
@@ -246,7 +266,7 @@ def _shape(row: Mapping[str, str]) -> ModelShape:
     total = _number(row, "params_b") * 1e9
     latent = "deepseek-v" in _text(row, "model")
     vocab, ffn = int(_number(row, "vocab")), int(_number(row, "ffn")) or 4 * hidden
-    gated = (row.get("gated_mlp") or "1") not in ("0", "0.0", "False")
+    gated = gated_of(row.get("gated_mlp") or "") is not False
     experts = int(_number(row, "experts"))
     tied = bool(re.search(r"llama-?3\.2|gemma", _text(row, "model")))
     kv_heads = int(_number(row, "kv_heads")) or heads
@@ -312,22 +332,21 @@ def _stack(row: Mapping[str, str]) -> Stack:
 
 
 def _zero(row: Mapping[str, str], stack: Stack) -> int:
-    told = _text(row, "zero_stage")
-    digit = re.search(r"zero-?\s?(\d)|stage-?\s?(\d)|^\s*(\d)\b", told)
-    if digit:
-        return min(int(next(x for x in digit.groups() if x)), 3)
-    if re.search(r"fsdp|full_shard|hsdp", told):
-        return 3
+    told = zero_stage_of(row.get("zero_stage") or "")
+    if told is not None:
+        return told
     return 1 if stack in ("megatron", "deepspeed") else 0
 
 
 def _recompute(row: Mapping[str, str]) -> Recompute:
-    told = _text(row, "activation_recompute")
-    return "full" if told.startswith("full") else "selective" if "selective" in told else "none"
+    told = recompute_of(row.get("activation_recompute") or "")
+    return "full" if told == "full" else "selective" if told == "selective" else "none"
 
 
 def _precision(row: Mapping[str, str]) -> Precision:
     told = _text(row, "precision")
+    if re.search(r"float8|e[45]m[32]", told):
+        return "fp8"
     kinds: tuple[Precision, ...] = ("fp8", "fp4", "fp32", "fp16")
     return next((kind for kind in kinds if kind in told), "bf16")
 

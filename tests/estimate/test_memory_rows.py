@@ -143,6 +143,39 @@ def test_what_a_failed_run_needs_is_at_least_what_can_be_counted(
     assert told.total_gib < 1.7 * states_gib
 
 
+@pytest.mark.parametrize(
+    ("column", "spelled", "plain"),
+    [
+        ("gpus", "8 GPUs", "8"), ("params_b", "12.369 ", "12.369"), ("seq_len", "4k", "4096"),
+        ("activation_recompute", "False", "none"), ("activation_recompute", "yes", "full"),
+        ("zero_stage", "Distributed Optimizer", "1"), ("zero_stage", "ZeRO stage 2", "2"),
+        ("gated_mlp", "true", "1"), ("gated_mlp", "False", "0"), ("precision", "Float8", "fp8"),
+    ],
+)  # fmt: skip
+def test_odd_spellings_are_read_as_what_they_mean(column: str, spelled: str, plain: str) -> None:
+    told = predict_peak_memory_gib({**ROW, column: spelled})
+    same = predict_peak_memory_gib({**ROW, column: plain})
+    assert isinstance(told, PeakMemory)
+    assert isinstance(same, PeakMemory)
+    assert told.estimate == same.estimate
+
+
+def test_torchtunes_table_of_recipes_is_of_compiled_ones() -> None:
+    # README: "torch compile enabled". 80 layers' inputs of 2 x 2,048 tokens of 8,192 in 16 bits are
+    # 5.0 GiB. A compiled layer adds 8h + 4q + 4k + 6f + 4a bytes a token (gate, up and what they
+    # make; 1.05 GiB), and the gradients of its MLP and residual 6f + 8h (0.91 GiB).
+    table = rows()
+    full = next(r for r in table if r["id"] == "torchtune-readme-015")
+    told = predict_peak_memory_gib(full)
+    assert isinstance(told, PeakMemory)
+    kept = 80 * 2 * 2048 * 8192 * 2 / 2**30
+    working = float(np.ravel(told.memory.activations)[0]) - kept
+    tokens, hidden, ffn = 2 * 2048, 8192, 28672
+    layer = tokens * (8 * hidden + 4 * hidden + 4 * 1024 + 6 * ffn + 4 * 64) / 2**30
+    gradients = tokens * (6 * ffn + 8 * hidden) / 2**30
+    assert working == pytest.approx(layer + gradients, rel=0.02)
+
+
 def test_code_of_hugging_face_up_to_2024_keeps_shifted_logits() -> None:
     # Llama 2 7B, ten sequences of 2,048: four copies of 32,000 logits in 32 bits are 9.8 GiB.
     told = predict_peak_memory_gib(next(r for r in rows() if r["id"] == "fsdp-qlora-004"))
