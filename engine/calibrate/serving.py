@@ -24,7 +24,13 @@ from engine.calibrate.serving_knobs import FITTED, MEMORY, SPECS, design_of
 from engine.calibrate.serving_protocols import peak_memory_gib, predict
 from engine.calibrate.serving_rows import Table, read_rows, table_of
 from engine.estimate.queueing import Array
-from engine.estimate.serving import CALIBRATION, Z80, efficiencies_of, shipped_calibration
+from engine.estimate.serving import (
+    CALIBRATION,
+    GIB,
+    Z80,
+    efficiencies_of,
+    shipped_calibration,
+)
 
 # Quantity of the backtest, by the protocol that measures it.
 QUANTITIES = (
@@ -162,7 +168,19 @@ def left_out_figures(left: LeftOut, t: Table, weight: Array) -> list[tuple[str, 
             (f"{name}_p90", float(np.quantile(ape, 0.9)), f"90th percentile of errors of {name}"),
             (f"{name}_coverage", float(inside), f"share of {name} inside the 80% interval"),
         ]
+    fits = _said_to_fit(left, t)
+    if len(fits):
+        what = "share of runs that state a peak, all of which ran, that are said to fit"
+        found.append(("peak_memory_fits", float(np.mean(fits)), what))
     return found
+
+
+def _said_to_fit(left: LeftOut, t: Table) -> NDArray[np.bool_]:
+    """Of rows that state their peak memory: whether what is predicted fits the GPU."""
+    error = left.errors["memory"]
+    told = np.isfinite(error)
+    holds = np.broadcast_to(np.asarray(t.hardware.memory), error.shape) / GIB
+    return np.asarray((np.exp(error) * t.memory_gib)[told] <= holds[told])
 
 
 def shipped_fit() -> Fit:

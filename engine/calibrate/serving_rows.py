@@ -27,6 +27,7 @@ from engine.estimate.serving import (
     Hardware,
     Network,
     Plan,
+    attention_params,
     hardware_of,
 )
 
@@ -34,6 +35,7 @@ Cells = Mapping[str, Any]
 NEEDED = ("params_b", "layers", "hidden", "gpu", "n_gpus", "protocol", "concurrency_or_batch")
 # Nominal lengths are upper ends of a uniform draw in InferenceX: the mean is nine tenths.
 RANDOM_LENGTHS = 0.9
+TIED = 0.25  # share of a model's parameters beyond which two tables of its vocabulary are one
 
 # Pattern of a GPU's name in a source, and its entry in the catalogue.
 _SKUS: tuple[tuple[str, str], ...] = (
@@ -222,8 +224,13 @@ def network_of_cells(cells: Cells) -> Network | None:
         windowed, window = 0.75, 8192.0
     width = attention_layers * (head_dim if mla else 2.0 * kv_heads * head_dim)
     score = heads * (192.0 + 128.0) if mla else 2.0 * heads * head_dim
+    dense = max(total - expert - table, 0.02 * total)
+    attention = attention_params(attention_layers, hidden, heads, kv_heads, head_dim, mla) / 1e9
+    tied = 2.0 * table > TIED * total  # small models share embedding and head
+    # llama.cpp's files quantise them too, and their bits are the mean of a whole file.
+    kept = 0.0 if engine_of(_text(cells, "engine")) == "llamacpp-any" else 1.0
     return Network(
-        dense=max(total - expert - table, 0.02 * total) * 1e9,
+        dense=dense * 1e9,
         expert=expert * 1e9,
         stored=total * 1e9,
         experts=max(experts, 1.0),
@@ -237,6 +244,9 @@ def network_of_cells(cells: Cells) -> Network | None:
         vocab=vocab,
         windowed=windowed,
         window=window,
+        attention=min(attention, 0.9 * dense) * 1e9,
+        tables=kept * min(table * (1.0 if tied else 2.0), 0.5 * total) * 1e9,
+        head=kept * min(table, 0.5 * dense) * 1e9,
     )
 
 

@@ -36,6 +36,7 @@ from engine.estimate.serving_physics import (
     Hardware,
     Network,
     Plan,
+    attention_params,
     cache_bytes,
     cache_divisor,
     decode_seconds,
@@ -47,6 +48,8 @@ from engine.estimate.serving_physics import (
     prompt_seconds_each,
     prompt_seconds_shared,
     slots,
+    stored_bits,
+    weight_bytes,
 )
 from engine.estimate.serving_queue import (
     Bound,
@@ -58,15 +61,46 @@ from engine.estimate.serving_queue import (
 from engine.estimate.shape import ModelShape
 
 __all__ = [
-    "CALIBRATION", "CHUNK_TOKENS", "DEFAULT_ENGINE", "GIB", "KNOBS", "LENGTH_CV", "LOADS",
+    "CALIBRATION",
+    "CHUNK_TOKENS",
+    "DEFAULT_ENGINE",
+    "GIB",
+    "KNOBS",
+    "LENGTH_CV",
+    "LOADS",
     "MAX_SEQUENCES",
-    "USABLE_MEMORY", "Z80", "Calibration", "Efficiencies", "Floor", "Hardware", "Network", "Plan",
-    "Rows", "ServingCapacity", "cache_bytes", "cache_divisor", "capacity_rows", "decode_seconds",
-    "efficiencies_of", "experts_touched", "hardware_of", "loads_of", "lone_request", "memory_bytes",
+    "USABLE_MEMORY",
+    "Z80",
+    "Calibration",
+    "Efficiencies",
+    "Floor",
+    "Hardware",
+    "Network",
+    "Plan",
+    "Rows",
+    "ServingCapacity",
+    "attention_params",
+    "cache_bytes",
+    "cache_divisor",
+    "capacity_rows",
+    "decode_seconds",
+    "efficiencies_of",
+    "experts_touched",
+    "hardware_of",
+    "loads_of",
+    "lone_request",
+    "memory_bytes",
     "network_of",
-    "prefill_seconds", "prompt_seconds_each", "prompt_seconds_shared", "replica_of",
-    "saturated_tokens_per_s", "serving_capacity",
-    "shipped_calibration", "slots",
+    "prefill_seconds",
+    "prompt_seconds_each",
+    "prompt_seconds_shared",
+    "replica_of",
+    "saturated_tokens_per_s",
+    "serving_capacity",
+    "shipped_calibration",
+    "slots",
+    "stored_bits",
+    "weight_bytes",
 ]  # fmt: skip
 
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_serving.csv"
@@ -160,7 +194,8 @@ def replica_of(
     kind = kind_of(shape.attention == "mla", float(shape.experts))
     generation = generation_of(accelerator.sku)
     eff = efficiencies_of(generation, engine, precision_of(bits), kind, cache_of(kv_bytes))
-    plan = Plan(float(n_gpus), float(pp), float(attention_dp), bits / 8.0, kv_bytes)
+    stored = stored_bits(bits) / 8.0
+    plan = Plan(float(n_gpus), float(pp), float(attention_dp), stored, kv_bytes)
     return network_of(shape), hardware_of(accelerator, bits), plan, eff
 
 
@@ -244,11 +279,12 @@ def capacity_rows(
     )
     context = prompt + answer / 2.0
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
-    alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
+    cached = np.maximum(prompt - own, 0.0)
+    alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own, cached)
     lightest = slow * decode_seconds(net, hw, plan, eff, LOADS[0], context)
     batch = loads_of(room, plan.pp, np.maximum(answer - 1.0, 0.5) * lightest / alone)
     step = slow * decode_seconds(net, hw, plan, eff, batch, context)
-    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own)
+    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own, cached)
     point = operating_points(
         batch, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
     )
@@ -276,8 +312,9 @@ def lone_request(
     """
     step = slow * decode_seconds(net, hw, plan, eff, LOADS[0], prompt + answer / 2.0)
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
-    alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own)
-    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own)
+    cached = np.maximum(prompt - own, 0.0)
+    alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own, cached)
+    shared = slow * prompt_seconds_shared(net, hw, plan, eff, own, cached)
     return lone_first_token(alone, shared, percentile, length_cv), step
 
 

@@ -126,8 +126,9 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
     if peak <= 0 or c.machine.hardware == "cpu":
         return None
     r = c.replica
-    alone = float(prefill_seconds(r.net, r.hw, r.plan, r.eff, 1.0, load.own_tokens))
-    busy = float(prompt_seconds_each(r.net, r.hw, r.plan, r.eff, 1.0, load.own_tokens))
+    parts, tokens = (r.net, r.hw, r.plan, r.eff), (load.own_tokens, load.cached_tokens)
+    alone = float(prefill_seconds(*parts, 1.0, *tokens))
+    busy = float(prompt_seconds_each(*parts, 1.0, *tokens))
     network = named(PARAMETERS)["disaggregated_network_gb_per_s"].likely * 1e9 * r.gpus
     share = named(PARAMETERS)["disaggregated_kv_share"].likely
     transfer = float(cache_bytes(r.net, r.plan, load.input_tokens)) / (network * share)

@@ -32,6 +32,12 @@ HOST_LINKS = {"PCIe3": 12.5, "PCIe4": 25.0, "PCIe5": 50.0, "PCIe6": 100.0, "C2C"
 # Width of keys and values of a head with a compressed cache, rotary part included (DeepSeek-V2 [2]
 # and all models after it): 128 + 64 and 128 elements.
 LATENT_HEAD_WIDTH = 192.0 + 128.0
+# Widths of its compressed queries and keys with values, and of a head's key before the rotary part.
+LATENT_QUERY, LATENT_KEYS, LATENT_ROTARY = 1536.0, 512.0, 64.0
+# Bits of a quantised weight's share of its group's scale: 8 bits for 16 weights (NVFP4) or for 32
+# (MXFP4), 20 for 128 (AWQ, GPTQ with its zero).
+SCALE_BITS = 0.25
+FEW_BITS = 4.0  # weights of no more bits than these come with scales of small groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,9 @@ class Network:
     `cache_width` : elements of the cache a token keeps, all layers that grow together
     `cache_shards` : ranks over which that cache can be divided (1: every rank holds it all)
     `windowed` : share of the cache that lies in sliding windows of `window` tokens
+    `attention` : parameters of attention among `dense`
+    `tables`, `head` : of the embedding and the output head, and of the head alone: quantised
+        models keep them in 16 bits
     """
 
     dense: Real
@@ -62,6 +71,9 @@ class Network:
     windowed: Real = 0.0
     window: Real = 0.0
     state_bytes: Real = 0.0
+    attention: Real = 0.0
+    tables: Real = 0.0
+    head: Real = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +167,13 @@ def network_of(shape: ModelShape) -> Network:
         width = shape.kv_width_total or 2.0 * growing * shape.kv_heads * shape.head_dim
         shards = float(max(shape.kv_heads, 1))
     score = shape.heads * (LATENT_HEAD_WIDTH if mla else 2.0 * shape.head_dim)
+    attention = attention_params(
+        growing, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim, mla
+    )
+    both = shape.vocab * shape.hidden * (1.0 if shape.tied_embeddings else 2.0)
+    dense = max(shape.total_params - expert - table, 0.05 * shape.total_params)
     return Network(
-        dense=max(shape.total_params - expert - table, 0.05 * shape.total_params),
+        dense=dense,
         expert=expert,
         stored=shape.total_params,
         experts=max(experts, 1.0),
@@ -171,7 +188,28 @@ def network_of(shape: ModelShape) -> Network:
         windowed=shape.window_layers / growing if growing and shape.window_tokens else 0.0,
         window=float(shape.window_tokens),
         state_bytes=shape.state_layers * shape.state_bytes_per_layer,
+        attention=min(attention, 0.9 * dense),
+        tables=min(both, 0.5 * shape.total_params),
+        head=min(float(shape.vocab * shape.hidden), 0.5 * dense),
     )
+
+
+def attention_params(
+    layers: float, hidden: float, heads: float, kv_heads: float, head_dim: float, latent: bool
+) -> float:
+    """Parameters of the attention of all layers: projections in and out, compressed or not [2]."""
+    if latent:
+        key, value = LATENT_HEAD_WIDTH - 128.0, 128.0
+        queries = hidden * LATENT_QUERY + LATENT_QUERY * heads * key
+        keys = hidden * (LATENT_KEYS + LATENT_ROTARY)
+        keys += LATENT_KEYS * heads * (key - LATENT_ROTARY + value)
+        return layers * (queries + keys + heads * value * hidden)
+    return layers * hidden * head_dim * 2.0 * (heads + kv_heads)
+
+
+def stored_bits(weight_bits: float) -> float:
+    """Bits that a weight takes with its share of the scales: 4 become 4.25."""
+    return weight_bits + SCALE_BITS if weight_bits <= FEW_BITS else weight_bits
 
 
 def hardware_of(accelerator: Accelerator, weight_bits: float) -> Hardware:
@@ -243,20 +281,39 @@ def allreduce_seconds(
     return np.asarray(calls * (latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / link))
 
 
+def weight_bytes(net: Network, plan: Plan) -> Real:
+    """Bytes of the weights on one GPU: tables in 16 bits at least, and where each GPU does the
+    attention of requests of its own, all of the attention's.
+    """
+    more = np.maximum(2.0 - plan.weight_bytes, 0.0)
+    whole = np.where(np.asarray(plan.attention_dp) > 0, net.attention * (plan.tp - 1.0), 0.0)
+    total = net.stored * plan.weight_bytes + net.tables * more + whole * plan.weight_bytes
+    return total / (plan.tp * plan.pp)
+
+
+def _attention_gpus(plan: Plan, sequences: Real) -> Real:
+    """GPUs over which the attention of so many sequences is divided."""
+    own = np.clip(np.asarray(sequences), 1.0, plan.tp)
+    return np.where(np.asarray(plan.attention_dp) > 0, own, plan.tp)
+
+
 def products(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real, share: Real
-) -> Real:
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real, share: Real,
+    sequences: Real,
+) -> Real:  # fmt: skip
     """Seconds of all products of `tokens` tokens: the longer of reading weights and computing.
 
     Narrow slices fill a GPU badly: a product of width d on each of n GPUs takes 1 + w·n/d of its
-    ideal time. share : of the peak, what wide products reach
+    ideal time. share : of the peak, what wide products reach; sequences : whose tokens they are
     """
+    dp = np.asarray(plan.attention_dp) > 0
+    reads = net.dense * plan.weight_bytes + net.head * np.maximum(2.0 - plan.weight_bytes, 0.0)
+    reads = reads + np.where(dp, net.attention * (plan.tp - 1.0) * plan.weight_bytes, 0.0)
+    uneven = net.attention * (plan.tp / _attention_gpus(plan, sequences) - 1.0)
     narrow = 1.0 + eff.narrow * plan.tp / net.hidden
     read = hw.bandwidth * eff.weight_read * plan.tp
     compute = hw.peak * share * plan.tp / narrow
-    dense = longest(
-        net.dense * plan.weight_bytes / read, 2.0 * net.dense * tokens / compute, eff.roof
-    )
+    dense = longest(reads / read, 2.0 * (net.dense + uneven) * tokens / compute, eff.roof)
     touched = net.expert * experts_touched(tokens, net.experts, net.top_k)
     routed = longest(
         touched * plan.weight_bytes / (read * eff.expert_read),
@@ -276,7 +333,7 @@ def decode_seconds(
     steps that are taken have one.
     """
     b = np.maximum(np.asarray(batch) / plan.pp, 1.0)
-    product = products(net, hw, plan, eff, b, eff.matmul * eff.matmul_decode)
+    product = products(net, hw, plan, eff, b, eff.matmul * eff.matmul_decode, b)
     cached = b * cache_bytes(net, plan, context) / cache_divisor(net, plan)
     cache = cached / (hw.bandwidth * eff.kv_read)
     overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * b
@@ -284,28 +341,31 @@ def decode_seconds(
 
 
 def prefill_seconds(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
-) -> Real:
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real,
+    cached: Real = 0.0,
+) -> Real:  # fmt: skip
     """Seconds to take in `batch` prompts of `prompt` tokens together, up to the first token.
 
     Prompts follow one another through pipeline stages [4]; a lone prompt passes all of them.
+    cached : tokens before these that are found in the prefix cache: attended to, not worked through
     """
     m = np.maximum(np.asarray(batch), 1.0)
     filled = (m + plan.pp - 1.0) / (m * plan.pp)
-    work = _prompts_seconds(net, hw, plan, eff, batch, prompt)
+    work = _prompts_seconds(net, hw, plan, eff, batch, prompt, cached)
     return np.asarray(work * filled + eff.prefill_ms * 1e-3)
 
 
 def prompt_seconds_each(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, together: Real, prompt: Real
-) -> Real:
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, together: Real, prompt: Real,
+    cached: Real = 0.0,
+) -> Real:  # fmt: skip
     """Seconds for which one of `together` prompts keeps the busiest stage of a replica at work."""
-    work = _prompts_seconds(net, hw, plan, eff, together, prompt) / plan.pp
+    work = _prompts_seconds(net, hw, plan, eff, together, prompt, cached, True) / plan.pp
     return (work + eff.prefill_ms * 1e-3) / together
 
 
 def prompt_seconds_shared(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, prompt: Real
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, prompt: Real, cached: Real = 0.0
 ) -> Real:
     """Seconds for which a prompt of a stream keeps the busiest stage of a replica at work.
 
@@ -313,18 +373,23 @@ def prompt_seconds_shared(
     beyond this (its front end, launches) passes beside the work on others.
     """
     together = np.maximum(2.0 * CHUNK_TOKENS / np.asarray(prompt), 1.0)
-    return prompt_seconds_each(net, hw, plan, eff, together, prompt)
+    return prompt_seconds_each(net, hw, plan, eff, together, prompt, cached)
 
 
 def _prompts_seconds(
-    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real
-) -> Real:
-    """Seconds of prompts through all layers, one stage after the other."""
+    net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, batch: Real, prompt: Real,
+    cached: Real, stream: bool = False,
+) -> Real:  # fmt: skip
+    """Seconds of prompts through all layers, one stage after the other.
+
+    stream : whether others follow, so that every GPU has a prompt to attend to
+    """
     tokens = np.asarray(batch) * prompt
-    product = products(net, hw, plan, eff, tokens, eff.matmul)
-    pairs = tokens * cached_tokens(net, np.asarray(prompt) / 2.0)
+    sequences = np.maximum(batch, plan.tp) if stream else batch
+    product = products(net, hw, plan, eff, tokens, eff.matmul, sequences)
+    pairs = tokens * cached_tokens(net, cached + np.asarray(prompt) / 2.0)
     scores = 2.0 * net.score_width * net.attention_layers * pairs
-    attention = scores / (hw.peak16 * eff.attention * plan.tp)
+    attention = scores / (hw.peak16 * eff.attention * _attention_gpus(plan, sequences))
     overhead = (eff.layer_us * net.layers + eff.prefill_token_us * tokens) * 1e-6
     return product + attention + allreduce_seconds(net, hw, plan, eff, tokens) + overhead
 
@@ -336,7 +401,7 @@ def memory_bytes(
 
     step_tokens : tokens that one step computes at most (prefill)
     """
-    weights = net.stored * plan.weight_bytes * eff.weight_memory / (plan.tp * plan.pp)
+    weights = weight_bytes(net, plan) * eff.weight_memory
     cached = batch * cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp)
     # Hidden states are whole on every GPU, the MLP's wide intermediates are split: about 1 to 2.
     working = eff.working * step_tokens * net.hidden * 2.0 * (1.0 + 2.0 / plan.tp)

@@ -50,6 +50,8 @@ from engine.estimate.serving import (
     serving_capacity,
     shipped_calibration,
     slots,
+    stored_bits,
+    weight_bytes,
 )
 from engine.estimate.serving_queue import operating_points
 from engine.estimate.shape import ModelShape
@@ -86,6 +88,11 @@ class Load:
     def own_tokens(self) -> float:
         """Tokens of a prompt that are worked through."""
         return max(self.input_tokens * (1.0 - self.prefix_hit), 1.0)
+
+    @property
+    def cached_tokens(self) -> float:
+        """Tokens of a prompt that are found in the prefix cache."""
+        return max(self.input_tokens - self.own_tokens, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +202,7 @@ def cpu_replica(shape: ModelShape, box: CpuBox, weight_bits: float, kv_bytes: fl
         allreduce_us=0.0, prefill_ms=table["prefill_ms"], prefill_token_us=0.0,
         engine_gib=table["engine_gb"] * 1e9 / GIB, group_gib=0.0, peer_gib=0.0,
     )  # fmt: skip
-    plan = Plan(1.0, 1.0, 0.0, bits / 8.0, kv_bytes)
+    plan = Plan(1.0, 1.0, 0.0, stored_bits(bits) / 8.0, kv_bytes)
     return Replica(
         network_of(shape), hw, plan, eff, USABLE_MEMORY, math.log(table["band"]) / 2.0, False
     )
@@ -261,13 +268,14 @@ def _seconds(replica: Replica, load: Load, slow: float) -> tuple[Array, Array, A
     """Loads; seconds of a step, a lone prompt and a shared one, as in `serving_capacity`."""
     net, hw, plan, eff = replica.net, replica.hw, replica.plan, replica.eff
     context = load.input_tokens + load.output_tokens / 2.0
-    own = load.own_tokens
-    alone = slow * np.asarray(prefill_seconds(net, hw, plan, eff, 1.0, own)).reshape(1, 1)
+    own, cached = load.own_tokens, load.cached_tokens
+    alone = slow * np.asarray(prefill_seconds(net, hw, plan, eff, 1.0, own, cached)).reshape(1, 1)
     lightest = slow * np.asarray(decode_seconds(net, hw, plan, eff, LOADS[0], context))
     half = max(load.output_tokens - 1.0, 0.5) * lightest / alone
     batch = loads_of(room(replica, load), plan.pp, half)
     step = slow * np.asarray(decode_seconds(net, hw, plan, eff, batch, context))
-    shared = slow * np.asarray(prompt_seconds_shared(net, hw, plan, eff, own)).reshape(1, 1)
+    shared = slow * np.asarray(prompt_seconds_shared(net, hw, plan, eff, own, cached))
+    shared = shared.reshape(1, 1)
     return batch, step, alone, shared
 
 
@@ -351,7 +359,7 @@ def memory_items(replica: Replica, load: Load, batch: float) -> tuple[MemoryItem
     net, plan, eff = replica.net, replica.plan, replica.eff
     context = load.input_tokens + load.output_tokens
     whole = float(memory_bytes(net, plan, eff, batch, context, CHUNK_TOKENS))
-    weights = float(net.stored * plan.weight_bytes * eff.weight_memory / (plan.tp * plan.pp))
+    weights = float(weight_bytes(net, plan) * eff.weight_memory)
     one = float(cache_bytes(net, plan, context) / (cache_divisor(net, plan) * plan.pp))
     cache = batch * one * float(eff.cache_memory)
     nothing = float(memory_bytes(net, plan, eff, 0.0, 0.0, 0.0)) - weights
@@ -379,9 +387,9 @@ def simulate(
     net, hw, plan, eff = replica.net, replica.hw, replica.plan, replica.eff
     context = load.input_tokens + load.output_tokens / 2.0
     steps = np.asarray(decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context))
-    own = load.own_tokens
-    shared = float(prompt_seconds_shared(net, hw, plan, eff, own))
-    alone = float(prefill_seconds(net, hw, plan, eff, 1.0, own))
+    own, cached = load.own_tokens, load.cached_tokens
+    shared = float(prompt_seconds_shared(net, hw, plan, eff, own, cached))
+    alone = float(prefill_seconds(net, hw, plan, eff, 1.0, own, cached))
     seen = simulate_serving(
         rate, steps, shared / own, prompt=own, answer=load.output_tokens, cv=load.length_cv,
         max_batch=most, requests=requests, seed=seed, progress=progress,
