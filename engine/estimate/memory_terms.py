@@ -233,10 +233,15 @@ def training_memory(m: MemoryInputs) -> MemoryBreakdown:
 
 
 def _places(m: MemoryInputs) -> tuple[str, ...]:
-    """Stages that can be the fullest: the first, the last, a deeper one between them."""
+    """Stages that can be the fullest: the first, the last, a deeper one between them.
+
+    A stage that is left out is never the fullest of any row: without a pipeline all are the same,
+    and a deeper one holds more than the first only where that has fewer layers or fewer experts.
+    """
     if not np.any(np.asarray(m.pp) > 1):
         return (LAST,)
-    return (FIRST, MIDDLE, LAST) if np.any(_ends_are_lighter(m)) else (FIRST, LAST)
+    deeper = np.any(_ends_are_lighter(m) | _first_has_fewer_experts(m))
+    return (FIRST, MIDDLE, LAST) if deeper else (FIRST, LAST)
 
 
 def _stage(m: MemoryInputs, place: str) -> list[tuple[Array, ...]]:
@@ -322,6 +327,12 @@ def _ends_are_lighter(m: MemoryInputs) -> NDArray[np.bool_]:
     """
     spare = np.ceil(m.layers / m.pp) * m.pp - m.layers
     return np.asarray((np.asarray(m.pp) > 2) & (spare >= 2))
+
+
+def _first_has_fewer_experts(m: MemoryInputs) -> NDArray[np.bool_]:
+    """Whether leading layers without experts are on the first stage, and others lie between."""
+    early = (np.asarray(m.dense_layers) > 0) & (np.asarray(m.expert_params) > 0)
+    return np.asarray(early & (np.asarray(m.pp) > 2))
 
 
 def _layers_held(m: MemoryInputs, place: str) -> Array:
