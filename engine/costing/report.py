@@ -248,7 +248,7 @@ def _stable(case: Case, when: Wins) -> str:
     if when.months is None:
         return f"{head}There is no purchase to compare it with here."
     if when.months.value is None:
-        return f"{head}Computed: {when.months.text}"
+        return f"{head}{when.months.text}"
     low, high = when.months.low, when.months.high
     ends = f"{low:.0f}" if low is not None else "never"
     far = f"{high:.0f}" if high is not None else "never within five years"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.cost.break_even import BreakEven, Range
@@ -234,6 +234,18 @@ def curves_told(report: CostReport) -> list[str]:
     return found
 
 
+def paid_told(report: CostReport) -> list[str]:
+    """Why the lines of what has been paid cross later than owning begins to pay."""
+    at = report.wins.months
+    if at is None or at.value is None or at.value > report.months:
+        return []
+    return [
+        f"From month {at.value:.0f} on owning has cost less than on demand if the machines are "
+        "sold in that month. The lines keep them to the end and count their sale there, so they "
+        "cross later."
+    ]
+
+
 def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
     """All break-evens with their ranges and the articles' mark beside each."""
     wins = report.wins
@@ -244,16 +256,17 @@ def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, st
     )
     runs = f"{marks['mark_runs_rent'].value:g} / {marks['mark_runs_buy'].value:g}"
     found = [
-        _even(f"{label.capitalize()} beats on demand above", point, "{:.0%}", shares)
+        _even(f"{label.capitalize()} beats on demand above", point, "{:.0%}".format, shares)
         for label, point in wins.utilization
     ]
     found += [
-        _even(f"{label} beats paying by the run from", point, "{:,.1f} runs a month", runs)
+        _even(f"{label} beats paying by the run from", point, _runs_a_month, runs)
         for label, point in wins.runs
     ]
     if wins.months is not None:
         stable = f"{marks['mark_months_stable'].value:.0f} months"
-        found.append(_even("Owning beats on demand from month", wins.months, "{:.0f}", stable))
+        month = "{:.0f}".format
+        found.append(_even("Owning beats on demand from month", wins.months, month, stable))
     if wins.rent is not None and wins.rent.value is not None:
         point = BreakEven(
             currency.of(wins.rent.value),
@@ -262,14 +275,21 @@ def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, st
             wins.rent.unit,
             wins.rent.text,
         )
-        pattern = f"{currency.sign}{{:,.2f}}"
-        found.append(_even("Owning beats an hourly rent above", point, pattern, "none"))
+        money = f"{currency.sign}{{:,.2f}}".format
+        found.append(_even("Owning beats an hourly rent above", point, money, "none"))
     return found
 
 
-def _even(what: str, point: BreakEven, pattern: str, article: str) -> dict[str, str]:
+def _runs_a_month(runs: float) -> str:
+    """Runs to a tenth; rare ones keep two digits, or they would all read alike."""
+    return f"{f'{runs:,.1f}' if runs >= 1 else number(runs, digits=2)} runs a month"
+
+
+def _even(
+    what: str, point: BreakEven, words: Callable[[float], str], article: str
+) -> dict[str, str]:
     def text(value: float | None) -> str:
-        return "never" if value is None else pattern.format(value)
+        return "never" if value is None else words(value)
 
     return {
         "Break-even": what,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.costing.model import CostReport, DemandView, Way
+from engine.costing.runs_axis import runs_axis
 from engine.costing.wins import BEST_MIX, curve_label
 from engine.report.currency import Currency
 from engine.wording import number
@@ -179,20 +180,11 @@ def runs(report: CostReport, currency: Currency) -> None:
     wins = report.wins
     if not wins.by_runs:
         return
-    marks = [
-        (m.value, f"{m.value:g} runs")
-        for m in wins.marks
-        if m.id in ("mark_runs_rent", "mark_runs_buy")
-    ]
-    right = max(
-        max(m for m, _ in marks) * 1.3,
-        wins.runs_now * 1.5,
-        *(p.value * 1.3 for _, p in wins.runs if p.value is not None),
-    )
-    x = vl.axis("x", "Runs a month", scale={"domain": [0, right]},
+    axis = runs_axis(wins)
+    right, top = axis.right, currency.of(axis.top)
+    marks = [(m.value, f"{m.value:g} runs") for m in axis.marks]
+    x = vl.axis("x", "Runs a month", scale={"domain": [0, right], "nice": False},
                 axis={"grid": False, "tickCount": 6})  # fmt: skip
-    flat = [currency.of(ends[0][1]) for _, ends in wins.by_runs if ends[0][1] > 0]
-    top = max([*flat, 1e-9]) * 2
     y = vl.axis("y", None, scale={"domain": [0, top]},
                 axis={"tickCount": 5, "grid": False, "labelExpr": _ticks(currency)})  # fmt: skip
     layers: list[Layer] = vl.marks(marks, x, right * 0.8)
@@ -274,7 +266,8 @@ def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> N
     shown = [w for w in ways if w.flow is not None and w.mix is None]
     if not shown:
         return
-    x = vl.axis("x", "Month", axis={"grid": False, "tickMinStep": 1, "format": "d"})
+    x = vl.axis("x", "Month", scale={"domain": [0, report.months], "nice": False},
+                axis={"grid": False, "tickMinStep": 1, "format": "d"})  # fmt: skip
     y = vl.axis("y", None, axis={"tickCount": 5, "grid": False, "labelExpr": _ticks(currency)})
     ends = [currency.of(float(w.flow.cumulative[-1])) for w in shown if w.flow is not None]
     top = max(max(ends), 1e-9)

@@ -8,6 +8,7 @@ from engine.cost.idle_budget import USES
 from engine.costing import view
 from engine.costing.log import LIMIT_BYTES, read_log
 from engine.costing.model import CostReport, Way
+from engine.costing.runs_axis import runs_axis
 from engine.errors import ClusterFitError
 from engine.report import words
 from engine.report.currency import Currency
@@ -153,11 +154,13 @@ def when_each_wins(report: CostReport, currency: Currency) -> None:
     if report.wins.by_runs:
         st.subheader("By the number of runs", anchor=False)
         cost_charts.runs(report, currency)
-        st.caption("Dashed: the articles rent below 5 runs a month and buy above 20.")
+        st.caption(plain(runs_axis(report.wins).told))
     st.subheader("By the months of use", anchor=False)
     st.markdown(plain(report.demand.stable))
     st.subheader("What has been paid by when", anchor=False)
     cost_charts.cumulative(report, [w for w in view.ordered(report.ways) if w.headline], currency)
+    for line in view.paid_told(report):
+        st.caption(plain(line))
 
 
 def demand(report: CostReport, currency: Currency) -> None:

@@ -12,12 +12,14 @@ from engine.assessment import Assessment
 from engine.catalogue import load_catalogue
 from engine.cost.commitment import levels
 from engine.costing import demand as demands
+from engine.costing import view
 from engine.costing.demand import used_for
 from engine.costing.model import CostReport, Way
 from engine.costing.report import cost_report
 from engine.costing.ways import blocks_per_month
 from engine.costing.wins import curve_label
 from engine.errors import InputError
+from engine.report.currency import Currency
 from engine.workload.cost_terms import CostTerms, DemandBy, Site
 from engine.workload.examples import EXAMPLES
 from engine.workload.settings import Settings
@@ -426,13 +428,14 @@ def test_electricity_is_that_of_the_machines_that_run() -> None:
 
 
 def test_electricity_is_counted_on_the_grid_of_the_way_looked_at() -> None:
-    # 14 H100 machines of 8 kW by the month in the US: 512.3 h at load, the rest at 30%, PUE of the
-    # industry; owned in the US they draw the same, on a grid of the same name.
+    # The plan's H100 machines of 8 kW, rented in the US: their useful hours at load, the rest at
+    # 30%, PUE of the industry; owned in the US they draw the same, on a grid of the same name.
     rent = report("16-nodes-own-or-cloud", way="dedicated")
     pue = load_catalogue().capital["pue-industry"].likely
     assert rent.chosen.flow is not None
     used = float(rent.chosen.flow.useful_hours) / 36
-    kwh = 14 * 8 * (used + 0.3 * (730 - used)) * pue
+    machines = answer("16-nodes-own-or-cloud").best.stages[0].machines
+    kwh = machines * 8 * (used + 0.3 * (730 - used)) * pue
     assert rent.carbon.kwh_per_month == pytest.approx(kwh, rel=0.01)
     assert rent.carbon.region == "United States"
     assert report("16-nodes-own-or-cloud", way="buy_colocation").carbon.region == "United States"
@@ -449,3 +452,18 @@ def test_a_log_tells_no_months_so_their_variation_is_as_answered() -> None:
 def test_an_unknown_hardware_is_refused_by_its_name() -> None:
     with pytest.raises(InputError, match="abacus"):
         cost_report(answer("13b-47-runs"), hardware="gpu/abacusx8")
+
+
+def test_rare_runs_keep_their_digits_and_the_paid_lines_are_explained() -> None:
+    found = report("16-nodes-own-or-cloud")
+    rows = view.break_even_rows(found, Currency())
+    (reserved,) = (
+        r["At"] for r in rows if r["Break-even"].startswith("Reserved for 1 year beats pay")
+    )
+    assert found.wins.runs[0][1].value is not None
+    # two significant digits below one run a month: 0.13, not 0.1
+    assert reserved == f"{found.wins.runs[0][1].value:.2g} runs a month"
+    assert found.wins.months is not None
+    assert found.wins.months.value is not None
+    (told,) = view.paid_told(found)
+    assert told.startswith(f"From month {found.wins.months.value:.0f} on")
