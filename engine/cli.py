@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-OK, FOUND_FAULTS, BAD_INPUT = 0, 1, 2
+OK, FOUND_FAULTS, BAD_INPUT, UNREACHED = 0, 1, 2, 3
 INTERRUPTED = 130
 APP = "http://127.0.0.1:8501"
 PLAN_FORMATS = ("text", "json", "csv", "pdf")
@@ -31,7 +31,11 @@ BACKTEST_LIMIT_BYTES = 50_000_000
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 the data has faults, 2 bad input."""
+    """Run one command; returns the exit code.
+
+    0 done, 1 the data has faults or prices wait to be confirmed, 2 bad input, 3 no source of prices
+    could be reached
+    """
     parser = _parser()
     try:
         given = parser.parse_args(arguments)
@@ -274,6 +278,8 @@ def _update_prices(given: argparse.Namespace) -> int:
         accept_moves=given.accept_moves,
     )
     _print(done.text)
+    if not done.reached:
+        return UNREACHED
     return FOUND_FAULTS if done.waiting else OK
 
 
@@ -366,7 +372,8 @@ def _parser() -> argparse.ArgumentParser:
     command = add(
         "update-prices",
         _update_prices,
-        "refresh the prices from published files into a second, dated table",
+        "refresh the prices from published files into a second, dated table; exits with 1 where "
+        "large moves wait to be confirmed, with 3 where no source could be reached",
     )
     command.add_argument(
         "--from",

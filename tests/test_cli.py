@@ -352,7 +352,8 @@ def test_without_a_network_the_prices_stay_and_their_age_is_told(
     monkeypatch.setattr("engine.catalogue.update.fetch._library", lambda: None)
     monkeypatch.setenv("CLUSTERFIT_PRICES", str(tmp_path))
     code, out, err = run("update-prices")
-    assert (code, err) == (0, "")
+    assert (code, err) == (3, "")
+    assert "nothing was refreshed or written" in out
     assert "works offline" in out
     assert "days old" in out
     assert "--from" in out

@@ -179,6 +179,7 @@ def test_without_a_network_it_says_so_and_how_old_its_prices_are(tmp_path: Path)
 
     done = update_prices(today=DAY, place=tmp_path, download=none)
     assert done.file is None
+    assert not done.reached
     assert "works offline" in done.text
     assert "Network is unreachable" in done.text
     # The newest of the shipped table is of 9 November: 21 + 2 days.
@@ -210,6 +211,7 @@ def test_a_source_that_fails_is_named_and_the_others_count(tmp_path: Path) -> No
 
     done = update_prices(today=DAY, place=tmp_path, download=some)
     assert "Read gpuhunt-aws, skypilot-aws." in done.text
+    assert done.reached
     assert "gpuhunt-lambda: Name or service not known" in done.text
     assert done.file is not None
     after = with_update(SHIPPED, done.file, DAY)

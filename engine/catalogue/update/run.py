@@ -31,11 +31,15 @@ HOW_OFFLINE = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the command did: its report, the table written (if any), the moves that wait."""
+    """What the command did: its report, the table written (if any), the moves that wait.
+
+    reached : whether any source or file was read; False where there is no network
+    """
 
     text: str
     file: Path | None
     waiting: int
+    reached: bool = True
 
 
 def update_prices(
@@ -80,7 +84,7 @@ def update_prices(
     else:
         got = fetch(today, download)
         if not got.read:
-            return Outcome(_offline(place, today, got.failed), None, 0)
+            return Outcome(_offline(place, today, got.failed), None, 0, reached=False)
         rows = got.rows
         head.append(f"Read {', '.join(got.read)}.")
         head += [f"Could not be read, keeps its prices: {n}: {w}" for n, w in got.failed.items()]
@@ -211,7 +215,7 @@ def _offline(place: Path, today: date, failed: dict[str, str]) -> str:
     file = in_use.update.file if in_use.update.file and not in_use.update.fault else "offers.csv"
     why = "; ".join(sorted(set(failed.values())))[:300]
     lines = [
-        f"No price source could be reached ({why}).",
+        f"No price source could be reached ({why}): nothing was refreshed or written.",
         "ClusterFit works offline, with the prices that it has. "
         f"The newest is of {latest}, {_s((today - latest).days, 'day')} old, the oldest that ranks "
         f"of {min(days)} ({file}).",
