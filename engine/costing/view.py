@@ -26,6 +26,7 @@ SECTION_TITLES: dict[Section, str] = {
     "financing": "Cost of capital",
     "resale": "Resale",
 }
+CENT = 0.01  # dollars; below half of one nothing is paid
 USE_TITLES = {
     "stress_tests": "Stress tests",
     "evaluation": "Evaluation of models",
@@ -157,13 +158,16 @@ def leaving_rows(found: Leaving, currency: Currency) -> list[tuple[str, str]]:
             f"{owed}, {found.owed_months} months of it" if found.owed_months else "nothing",
         ),
         ("Machines sold", currency.money(found.resale_usd) if found.resale_usd else "nothing"),
-        (
-            "In all",
-            f"{currency.money(found.usd)} to pay" if found.usd >= 0
-            else f"{currency.money(-found.usd)} come in",
-        ),
-    ]  # fmt: skip
+        ("In all", _in_all(found.usd, currency)),
+    ]
     return rows
+
+
+def _in_all(usd: float, currency: Currency) -> str:
+    """What leaving comes to: to pay, coming in, or neither."""
+    if abs(usd) < CENT / 2:
+        return "nothing to pay"
+    return f"{currency.money(usd)} to pay" if usd > 0 else f"{currency.money(-usd)} come in"
 
 
 def to_hundred(shares: Sequence[float]) -> tuple[float, ...]:

@@ -43,6 +43,7 @@ def test_on_demand_owes_nothing_and_data_cost_what_the_provider_charges() -> Non
     found = report("on_demand").leaving
     assert found is not None
     assert (found.owed_months, found.owed_usd, found.data_gb) == (0, 0, 0)
+    assert dict(view.leaving_rows(found, currency_of(CostTerms())))["In all"] == "nothing to pay"
     told = report("on_demand", stored_gb=10_000).leaving
     assert told is not None
     assert told.data_gb == 10_000
