@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from engine.assessment import Architecture, Option
 from engine.decide.evaluation import Context
+from engine.decide.model_rates import SMALL_MODELS
 from engine.decide.priors import likely
 from engine.estimate.reliability import fleet_mtbf, young_interval
+from engine.estimate.small_inference import parameter
 from engine.wording import count, duration
 from engine.workload.answers import Consistency, FailureMode, Kind
 
@@ -71,10 +73,7 @@ def _remedies(context: Context, best: Option) -> list[tuple[str, str]]:
         ]
     if mode is FailureMode.late_answers:
         return [
-            (
-                "Headroom",
-                f"pools are sized for {likely('cpu_pool_target_utilization'):.0%} at the peak",
-            ),
+            ("Headroom", f"machines are sized for {_load(context):.0%} at the peak"),
             ("A queue with a limit", "what can't be answered in time is refused early"),
         ]
     if mode is FailureMode.wasted_spend:
@@ -84,6 +83,16 @@ def _remedies(context: Context, best: Option) -> list[tuple[str, str]]:
     return [
         ("Name the failure that would hurt most", "it decides replicas, checkpoints and validation")
     ]
+
+
+def _load(context: Context) -> float:
+    """Highest load for which the machines of a service are sized, by what it computes."""
+    works = {s.work for s in context.stages if s.mode == "service"}
+    if "llm_inference" in works:
+        return context.settings.serving.max_load_pct / 100.0
+    if works & SMALL_MODELS:
+        return parameter("target_load")
+    return likely("cpu_pool_target_utilization")
 
 
 def diagram(context: Context, best: Option) -> str:
