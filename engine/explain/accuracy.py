@@ -8,6 +8,7 @@ was predicted by a fit without it. Nothing is fitted here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,7 @@ import numpy as np
 from engine.calibrate.backtest_memory import score_memory
 from engine.calibrate.backtest_serving import half_widths
 from engine.calibrate.backtest_training import rows_of, score_steps
-from engine.calibrate.serving import residuals, shipped_fit
+from engine.calibrate.serving import COVERAGE_GOAL, FIGURES, GOALS, residuals, shipped_fit
 from engine.calibrate.serving_rows import read_rows, table_of
 from engine.calibrate.training_rows import read_all
 from engine.calibrate.whole_runs import check_runs
@@ -30,6 +31,7 @@ from engine.estimate.calibration_table import (
     training_calibration,
 )
 from engine.estimate.reliability import Array
+from engine.estimate.serving import shipped_calibration
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 TRAINING_ROWS = DATA / "measured_training.csv"
@@ -127,11 +129,40 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Aim:
+    """A figure of serving on sources that the fit had not seen, beside its goal; shares.
+
+    n : rows left out; coverage : share of them inside the stated 80% range; meets, covers : whether
+    errors and range are as they are to be; source : the rows it rests on
+    """
+
+    title: str
+    n: int
+    goal_median: float
+    goal_p90: float
+    median: float
+    p90: float
+    coverage: float
+    source: str
+
+    @property
+    def meets(self) -> bool:
+        """Whether half and nine of ten are within the goal."""
+        return self.median <= self.goal_median and self.p90 <= self.goal_p90
+
+    @property
+    def covers(self) -> bool:
+        """Whether the range holds about what it says, not far less and not far more."""
+        return COVERAGE_GOAL[0] <= self.coverage <= COVERAGE_GOAL[1]
+
+
+@dataclass(frozen=True, slots=True)
 class Accuracy:
-    """All quantities, training first, and where the model is weak."""
+    """All quantities, training first, serving's figures beside their goals, where it is weak."""
 
     training: tuple[Quantity, ...]
     serving: tuple[Quantity, ...]
+    aims: tuple[Aim, ...]
     weak: tuple[str, ...]
 
 
@@ -142,6 +173,7 @@ def accuracy() -> Accuracy:
     return Accuracy(
         tuple(q for q in training if q.points),
         tuple(q for q in _serving() if q.points),
+        _aims(),
         _weak(),
     )
 
@@ -283,10 +315,35 @@ def _serving() -> list[Quantity]:
             )  # fmt: skip
         left = (
             _width(calibration, f"width.{name}", "Known engine, GPU", MOST),
-            _width(calibration, f"width.new.{name}", "New engine or GPU", MOST),
+            _width(calibration, f"width.new.{name}", "New engine", MOST),
+            _unmeasured(calibration, name),
         )
         found.append(_quantity(name, title, unit, tuple(points), sources, left, meaning))
     return found
+
+
+AIMED = {
+    "itl": "Time for each token",
+    "ttft_static": "Time to the first token, alone or in a full batch",
+    "ttft_closed_loop": "Time to the first token, under load",
+    "throughput": "Throughput",
+    "offline_max": "Throughput offline",
+    "peak_memory": "Peak memory of a GPU",
+}  # titles of the calibration's figures
+
+
+def _aims() -> tuple[Aim, ...]:
+    table = serving_calibration()
+    found = []
+    for name, _ in FIGURES:
+        n, median, p90, inside = (
+            table[f"figure.{name}_{part}"] for part in ("n", "median", "p90", "coverage")
+        )
+        found.append(
+            Aim(AIMED[name], round(n.value), *GOALS[name], median.value, p90.value, inside.value,
+                median.source)
+        )  # fmt: skip
+    return tuple(found)
 
 
 def _serving_row(row: Mapping[str, str]) -> str:
@@ -354,6 +411,13 @@ def _width(table: Mapping[str, Fitted], id: str, of: str, says: str) -> LeftOut:
     """A log half width as shares below and above the prediction."""
     row = table[id]
     return LeftOut(of, says, float(np.expm1(-row.value)), float(np.expm1(row.value)), row.source)
+
+
+def _unmeasured(table: Mapping[str, Fitted], name: str) -> LeftOut:
+    """The range that hardware without measurements is given, at least threefold."""
+    wide = shipped_calibration().half_width(name, "other")
+    told = "GPU without measurements", "the range that is stated"
+    return LeftOut(*told, math.expm1(-wide), math.expm1(wide), table[f"width.{name}"].source)
 
 
 # --- where it is weak

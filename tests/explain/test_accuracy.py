@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,13 +89,31 @@ def test_left_out_figures_stand_in_the_calibration_files() -> None:
     # exp(±0.1643) and the like are worked out here from the files' own cells.
     serving = {r["id"]: float(r["value"]) for r in cells(DATA / "calibration_serving.csv")}
     for q in accuracy().serving:
-        known, new = q.left_out
+        known, new, unmeasured = q.left_out
         assert 1 + known.high == pytest.approx(2.718281828 ** serving[f"width.{q.id}"])
         assert 1 + new.low == pytest.approx(2.718281828 ** -serving[f"width.new.{q.id}"])
+        assert (1 + unmeasured.high) / (1 + unmeasured.low) >= 3
+        assert unmeasured.high > new.high >= known.high
     training = {r["id"]: float(r["value"]) for r in cells(DATA / "calibration_training.csv")}
     told = {(x.of, x.says): x.low for x in accuracy().training[0].left_out}
     assert told["Dense models", "half of the runs within"] == training["figure.dense_median"]
     assert told["All runs", "nine of ten within"] == training["figure.row_p90"]
+
+
+def test_serving_stands_beside_its_goals() -> None:
+    serving = {r["id"]: float(r["value"]) for r in cells(DATA / "calibration_serving.csv")}
+    aims = {a.title: a for a in accuracy().aims}
+    token = aims["Time for each token"]
+    assert (token.goal_median, token.goal_p90) == (0.11, 0.35)
+    assert token.median == serving["figure.itl_median"]
+    assert token.n == serving["figure.itl_n"] > 4000
+    assert token.meets
+    assert token.covers
+    assert all(a.source and a.n > 500 for a in aims.values())
+    # Eight of ten rows lie in a range that says so: between 75 and 88%.
+    assert all(a.covers == (0.75 <= a.coverage <= 0.88) for a in aims.values())
+    assert not replace(token, p90=0.36).meets
+    assert not replace(token, coverage=0.92).covers
 
 
 def test_what_it_has_seen_is_better_than_what_was_left_out() -> None:

@@ -45,6 +45,16 @@ def test_left_out_figures_stand_beside_the_picture(app: Open) -> None:
     assert str(table.iloc[0, 1]).replace("\\", "") == f"{steps.left_out[0].low:.1%}"
 
 
+def test_serving_stands_beside_its_goals(app: Open) -> None:
+    visit = app(PAGE)
+    table = next(t.value for t in visit.table if "Goal: half, nine of ten" in t.value.columns)
+    aims = accuracy().aims
+    assert len(table) == len(aims)
+    assert str(table.iloc[0]["Off by"]) == f"{aims[0].median:.1%}, {aims[0].p90:.1%}"
+    missed = [a.title.lower() for a in aims if not (a.meets and a.covers)]
+    assert all(title in words(visit).lower() for title in missed)
+
+
 def test_lighting_a_source_keeps_all_rows_in_the_picture(app: Open) -> None:
     visit = app(PAGE)
     group = accuracy().training[0].groups[0][0]
