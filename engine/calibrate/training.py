@@ -25,7 +25,7 @@ from engine.calibrate.training_knobs import KNOBS
 from engine.calibrate.training_rows import Cells, Reading, read, stack_inputs
 from engine.estimate.collectives import Array
 from engine.estimate.training import LEGACY, PLAIN, STACKS, TUNED, StepInputs, step_time
-from engine.estimate.training_calibration import BETWEEN_STACKS, CALIBRATION, WITHIN_STACK
+from engine.estimate.training_calibration import CALIBRATION, trust
 
 ROWS = CALIBRATION.parent / "measured_training.csv"
 SCALE = 0.06  # of one residual, in logs: repeated measurements differ by 1 to 9%
@@ -219,13 +219,12 @@ class LeftOut:
 
         Every row of a stack in turn stands for the measured one; the median of stacks.
         """
-        trust = BETWEEN_STACKS**2 / (BETWEEN_STACKS**2 + WITHIN_STACK**2)
         medians, widths = [], []
         for stack, n in sorted(Counter(self.stacks).items()):
             if n < 3:
                 continue
             e = self.errors[self.stacks == stack]
-            rest = np.abs(e[:, None] - trust * e[None, :])[~np.eye(n, dtype=bool)]
+            rest = np.abs(e[:, None] - (trust(e) * e)[None, :])[~np.eye(n, dtype=bool)]
             medians.append(np.median(np.expm1(rest)))
             widths.append(np.quantile(rest, 0.8))
         return float(np.median(medians)), float(np.mean(widths))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.errors import DataError, InputError
+from engine.estimate.collectives import Array
 from engine.estimate.training import REFERENCE_YEAR, STACKS
 
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_training.csv"
@@ -84,6 +85,10 @@ def interval_factors(*, moe: bool, known: bool, calibrated: bool) -> tuple[float
 
 WITHIN_STACK = 0.1  # log spread of the errors among runs of one stack, GPU and precision
 BETWEEN_STACKS = 0.2  # of the levels of different stacks
+# Farther off than the slowest published code (7 times, the first ZeRO-3), and faster than GPUs of
+# which half of the peak is expected can be twice over: a slip of the units, or other GPUs, or a
+# broken link.
+FARTHEST_SLOWER, FARTHEST_FASTER = 10.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +100,26 @@ class Recalibration:
     points: int
 
 
+def trust(log_ratio: ArrayLike, points: int = 1) -> Array:
+    """Share of a measured log ratio that is the stack's own: what is left is chance of the runs.
+
+    A single step moves the model by four fifths of its error. One more than two spreads off shows
+    that this stack is none of the usual: the spread is then half of what is seen.
+    """
+    between = np.maximum(np.abs(np.asarray(log_ratio, dtype=float)) / 2, BETWEEN_STACKS) ** 2
+    return np.asarray(between / (between + WITHIN_STACK**2 / points))
+
+
 def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:
     """The factor on the model's step times that measured steps of the same stack call for.
 
     The mean log ratio, drawn towards none by how much runs of one stack differ among themselves
-    against how much stacks differ: a single step moves the model by four fifths of its error.
+    against how much stacks differ (`trust`).
 
     Raises
     ------
-    InputError : when the times are not positive, or not as many of one as of the other
+    InputError : when the times are not positive, not as many of one as of the other, or so far from
+        the prediction that something else was timed
     """
     predicted = np.atleast_1d(np.asarray(predicted_s, dtype=float))
     measured = np.atleast_1d(np.asarray(measured_s, dtype=float))
@@ -117,8 +133,17 @@ def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:
     ).all():
         raise InputError("a time is not positive", where="measured_s", right="seconds of a step")
     n = len(measured)
-    trust = BETWEEN_STACKS**2 / (BETWEEN_STACKS**2 + WITHIN_STACK**2 / n)
-    scale = float(np.exp(trust * np.mean(np.log(measured / predicted))))
+    off = float(np.mean(np.log(measured / predicted)))
+    if not -np.log(FARTHEST_FASTER) <= off <= np.log(FARTHEST_SLOWER):
+        times, way = np.exp(abs(off)), "longer" if off > 0 else "shorter"
+        typical = float(np.exp(np.mean(np.log(predicted))))
+        raise InputError(
+            f"a step took {times:,.0f} times {way} than the {typical:.3g} s expected of it",
+            where="measured_s",
+            right="seconds of all the steps together, their number, the GPUs that ran them and "
+            "the batch of one; so slow a step is a fault to find before planning with it",
+        )  # fmt: skip
+    scale = float(np.exp(trust(off, n) * off))
     # The next run errs by its own spread and by what the mean of n leaves open.
     width = shipped_calibration().widths["measured"] * np.sqrt((1 + 1 / n) / 2)
     return Recalibration(scale, float(width), n)

@@ -15,7 +15,7 @@ from engine.estimate.parallelism import MAX_GPUS, SOFTWARE, Software
 from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.plan_memory import MemoryNeed
 from engine.estimate.shape import ModelShape
-from engine.estimate.training_hardware import HardwareChoice
+from engine.estimate.training_hardware import HardwareChoice, hardware
 
 By = Literal["time", "cost", "deadline"]
 TASKS: tuple[Task, ...] = ("pretrain", "finetune", "lora", "qlora")
@@ -109,6 +109,34 @@ class Job:
             if not fine:
                 raise InputError(f"{getattr(self, where)!r:.60} can't be used", where=where,
                                  right=right)  # fmt: skip
+        for own in self.measured:
+            _check_possible(self, own)
+
+
+def _check_possible(job: Job, own: MeasuredSteps) -> None:
+    """Refuse steps faster than the GPUs' products can be: something else was timed.
+
+    Every token takes two FLOP a weight forward, two for the gradients of activations and, where
+    weights are trained, two for theirs; embeddings take none.
+    """
+    shape = own.shape or job.shape
+    batch = own.batch_seqs or job.batch_seqs
+    if own.plan is not None:
+        batch = own.plan.global_batch_seqs or own.plan.micro_batch * own.plan.dp
+    if not batch or shape.kind != "decoder":
+        return
+    flop = 4.0 if job.task in ("lora", "qlora") else 6.0
+    work = flop * max(shape.active_params - shape.embedding_params, 0.0)
+    peak = max(h.nominal for h in hardware(own.choice, job.precision))
+    least = work * batch * (own.seq_len or job.seq_len) / (own.gpus * peak)
+    step = own.seconds / own.steps
+    if step < least:
+        raise InputError(
+            f"{step:.3g} s a step of {batch:,} sequences is less than the {least:.3g} s that "
+            f"{own.gpus:,} GPUs at their peak take",
+            where="measured_s",
+            right="seconds of all the steps together, their number, the GPUs and the batch of one",
+        )
 
 
 def calibrated_by(job: Job, *measured: MeasuredSteps) -> Job:

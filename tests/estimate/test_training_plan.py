@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from engine.errors import InputError
 from engine.estimate.search import search
-from engine.estimate.training_job import Job, NothingFits
+from engine.estimate.training_job import Job, MeasuredSteps, NothingFits
 from engine.estimate.training_plan import plan_training
 from engine.estimate.training_rules import training_rules
 from tests.estimate.training_models import A100, B8, B70, CATALOGUE, H100, on
@@ -126,3 +127,44 @@ def test_short_runs_are_told_in_hours() -> None:
     told = plan_training(Job(B8, 1e8, (on(H100),), task="lora", gpus=(1, 1)), "cost")
     assert told.best is not None
     assert f"{24 * told.best.days.likely:.1f} hours" in told.verdict
+
+
+# --- the user's own steps
+
+
+def own_steps(seconds: float, **changed) -> Job:
+    """Ten steps of 64 sequences of an 8B model on eight H100, in a job on 64 of them."""
+    own = MeasuredSteps(on(H100), 8, seconds, 10, 64)
+    choice = on(H100, "ib-ndr400")
+    return Job(B8, 1e12, (choice,), gpus=(64, 64), measured=(own,), **changed)
+
+
+@pytest.mark.parametrize("times", [0.8, 1.0, 1.5, 3.0])
+def test_own_steps_carry_over_to_the_job(times: float) -> None:
+    alone = Job(B8, 1e12, (on(H100),), gpus=(8, 8), batch_seqs=64)
+    expected = plan_training(alone, "time").best
+    assert expected is not None
+    usual = plan_training(replace(own_steps(100.0), measured=()), "time").best
+    told = plan_training(own_steps(10 * times * expected.step_s.likely), "time").best
+    assert usual is not None
+    assert told is not None
+    moved = told.step_s.likely / usual.step_s.likely
+    # At least four fifths of the way, never beyond.
+    assert min(times, times**0.8) * 0.999 <= moved <= max(times, times**0.8) * 1.001
+    assert told.step_s.low / usual.step_s.likely < times < told.step_s.high / usual.step_s.likely
+
+
+def test_own_steps_faster_than_the_hardware_are_refused() -> None:
+    # 6 x 6.98e9 weights outside the tables x 64 x 4,096 tokens on eight times 989 TFLOP/s: 1.39 s.
+    with pytest.raises(InputError, match="at their peak") as told:
+        own_steps(10 * 1.3)
+    assert told.value.where == "measured_s"
+    own_steps(10 * 1.5)
+    # Without gradients of the weights two thirds of it.
+    own_steps(10 * 1.0, task="lora")
+
+
+def test_own_steps_of_something_else_are_refused() -> None:
+    # Milliseconds that were entered as seconds.
+    with pytest.raises(InputError, match="times longer"):
+        plan_training(own_steps(10 * 3_000))

@@ -164,6 +164,26 @@ def test_one_measured_step_moves_the_model_by_four_fifths_of_its_error() -> None
     assert told.half_width < interval_half_width(moe=False, known=False, calibrated=True)
 
 
+def test_a_stack_that_is_far_off_is_believed() -> None:
+    # Three times longer: half of ln 3 is 0.5493, so 0.5493^2 / (0.5493^2 + 0.1^2) = 0.96792 counts.
+    for measured, scale in ((15.0, 3.0), (5.0 / 3, 1 / 3)):
+        told = recalibrate(5.0, measured)
+        assert told.scale == pytest.approx(scale**0.96792, rel=1e-4)
+        # What was measured lies in the interval around the new estimate.
+        assert abs(np.log(told.scale / scale)) < told.half_width
+    # The farther off, the farther the estimate goes; nothing jumps.
+    steps = [recalibrate(1.0, m).scale for m in np.geomspace(0.21, 9, 50)]
+    assert (np.diff(steps) > 0).all()
+
+
+@pytest.mark.parametrize("measured", [50.1, 5 / 5.1, 5e6, 5e-6])
+def test_a_step_that_can_not_be_of_this_job_is_refused(measured: float) -> None:
+    with pytest.raises(InputError, match=r"times (longer|shorter) than the 5 s expected") as told:
+        recalibrate(5.0, measured)
+    assert told.value.where == "measured_s"
+    assert "seconds of all the steps" in told.value.right
+
+
 @pytest.mark.parametrize(
     ("predicted", "measured"), [(5.0, 0.0), (5.0, float("nan")), ([1.0, 2.0], [1.0]), ([], [])]
 )
