@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.explain.serving_pictures import DayPicture, FrontierPicture, LoadCurve
@@ -10,6 +11,7 @@ from pages.components import layers as vl
 
 HEIGHT = 260
 Layer = dict[str, Any]
+Point = tuple[float, float]
 # Where the plan's name stands: under the lower of two lines, above the upper one.
 _BESIDE: dict[bool, dict[str, Any]] = {
     True: {"align": "center", "dy": 18}, False: {"align": "right", "dx": -10, "dy": -10},
@@ -36,12 +38,12 @@ def load(found: LoadCurve) -> None:
     layers: list[Layer] = [
         vl.line(mean, at),
         vl.line(slow, at, strokeDash=[6, 4], strokeWidth=2),
-        vl.word(*slow[len(slow) * 45 // 100], found.slow_name, at, align="right", dx=-4, dy=-9),
-        vl.word(*mean[len(mean) // 3], "mean", at, align="left", dy=14),
+        vl.word(*_apart(slow, found.point, end), found.slow_name, at, align="center", dy=-10),
+        vl.word(*_apart(mean, found.point, end), "mean", at, align="center", dy=14),
     ]
     if found.target is not None and found.target <= ceiling:
         # Its words stand where the lines are far below it.
-        low = found.slow[len(found.slow) // 4][1] < 0.7 * found.target
+        low = max(y for x, y in found.slow if x <= 0.35 * end) < 0.9 * found.target
         side = {"align": "left", "dx": 6} if low else {"align": "right", "dx": -6}
         layers += [
             vl.line([(0, found.target), (end, found.target)], at, strokeDash=[2, 3],
@@ -54,6 +56,12 @@ def load(found: LoadCurve) -> None:
         vl.word(*found.point, "the plan", at, fontWeight="bold", **beside),
     ]
     vl.draw({"height": HEIGHT, "layer": layers}, f"{found.title}. {found.message}", found.y_title)
+
+
+def _apart(line: Sequence[Point], plan: Point, end: float) -> Point:
+    """Where a line's name stands: on it, well away from the plan's."""
+    x = end * (0.22 if plan[0] > 0.5 * end else 0.72)
+    return min(line, key=lambda p: abs(p[0] - x))
 
 
 def day(found: DayPicture) -> None:
