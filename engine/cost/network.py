@@ -78,7 +78,8 @@ def rail_optimised(nodes: int, ports_per_node: int, radix: int) -> NetworkPlan:
         )
     switches = math.ceil(ports_per_node / (radix // nodes))
     free = switches * radix - nodes * ports_per_node
-    text = f"{switches} switches, one layer, {free} ports free; traffic across rails is slower."
+    of = f"{switches} switch{'' if switches == 1 else 'es'}"
+    text = f"{of}, one layer, {free} ports free; traffic across rails is slower."
     return NetworkPlan("rails", switches, 0, 0, switches == 1, text)
 
 

@@ -74,6 +74,7 @@ class Way:
     refusals : why it can't be had or may not be used; empty when it can
     flow, headline : None where there is no price at all
     elsewhere : bought for another place than the one that was chosen
+    mix_each : machines as the demand counts them in one of the mix, which counts what is bought
     committed_alone, rented_alone : of a mix, what its pure forms cost for the same demand [USD a
         month]
     """
@@ -89,6 +90,7 @@ class Way:
     deadline: DeadlineCheck | None = None
     owning: Owning | None = None
     mix: Mix | None = None
+    mix_each: float = 1.0
     committed_alone: float = 0.0
     rented_alone: float = 0.0
     elsewhere: bool = False
@@ -141,6 +143,7 @@ class DemandView:
     statement : the articles' rule on variation, about this demand
     stable : their rule on stable schedules, about this horizon
     room : why the plan that is committed to has more machines than the demand; else empty
+    committed : machines of the demand that the best mix commits to
     """
 
     demand: Demand
@@ -155,6 +158,7 @@ class DemandView:
     stable: str
     problem: str = ""
     room: str = ""
+    committed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ sums over the same rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.assessment import ACQUISITION_LABELS, Acquisition, Assessment, PriceRef
@@ -208,8 +210,11 @@ def _view(
     allowed = [w for w in mixed if not w.refusals] or mixed
     best = min(allowed, key=_usd, default=None)
     hours, machines = demands.duration_curve(demand)
+    held = 0
     if best is not None and best.mix is not None:
-        said = commitment.statement(demand, best.mix, variation, value("mark_variation"))
+        held = round(best.mix.base * best.mix_each)
+        counted = replace(best.mix, base=held)
+        said = commitment.statement(demand, counted, variation, value("mark_variation"))
         room = _room(case, demand, best)
     else:
         said = (
@@ -219,7 +224,7 @@ def _view(
         room = ""
     return DemandView(
         demand, source, machine, tuple(hours.tolist()), tuple(machines.tolist()), variation,
-        tuple(mixed), best, said, stable, room=room,
+        tuple(mixed), best, said, stable, room=room, committed=held,
     )  # fmt: skip
 
 

@@ -27,6 +27,11 @@ SECTION_TITLES: dict[Section, str] = {
     "resale": "Resale",
 }
 CENT = 0.01  # dollars; below half of one nothing is paid
+# Said where a purchase stands in the list that does not count: it is for another place.
+OTHER_PLACE = (
+    "The other place is not the one that you chose for owned machines: choose it under Owning, and "
+    "it ranks."
+)
 USE_TITLES = {
     "stress_tests": "Stress tests",
     "evaluation": "Evaluation of models",
@@ -104,7 +109,11 @@ def mix_rows(report: CostReport, currency: Currency) -> list[dict[str, str]]:
 
 def mixes_barred(report: CostReport) -> list[str]:
     """Why some mixes are left out."""
-    return [f"{w.label}: {'; '.join(w.refusals)}" for w in report.demand.mixes if w.refusals]
+    return [
+        f"{w.label[0].lower()}{w.label[1:]}: {'; '.join(w.refusals)}"
+        for w in report.demand.mixes
+        if w.refusals
+    ]
 
 
 def move_rows(found: MigrationResult, currency: Currency) -> list[tuple[str, str]]:

@@ -271,12 +271,15 @@ def _mix(
         return (float(np.asarray(pure.total)) + rest) / case.months
 
     parts = [*([base] if mix.base else []), *([rented] if mix.bursts or not mix.base else [])]
-    held, more = f"{mix.base} {ACQUISITION_LABELS[terms]}", ACQUISITION_LABELS[burst]
+    # What is bought by the machine is named in GPUs where the demand counts GPUs.
+    each = size / pool.unit.per_machine
+    base_units, of = round(mix.base * each), "" if each == 1 else " GPUs"
+    held, more = f"{base_units}{of} {ACQUISITION_LABELS[terms]}", ACQUISITION_LABELS[burst]
     label = f"{held}, {'the rest' if mix.bursts else 'none'} {more}"
     if not mix.base:
         label = f"None {ACQUISITION_LABELS[terms]}, all {more}"
     note = (
-        f"{mix.base} of {math.ceil(asked.peak)} machines committed, used in "
+        f"{base_units} of {math.ceil(demand.peak)}{of or ' machines'} committed, used in "
         f"{mix.base_utilization:.0%} of the hours; more are rented in {mix.bursts:.0%} of them"
     )
     return Way(
@@ -289,6 +292,7 @@ def _mix(
         tuple(dict.fromkeys(r for part in parts for r in part.refusals)),
         (note,),
         mix=mix,
+        mix_each=each,
         committed_alone=alone(planned.all_committed),
         rented_alone=alone(planned.all_burst),
     )

@@ -157,6 +157,7 @@ def _way(way: Way) -> dict[str, Any]:
         "deadline": plain(way.deadline) if way.deadline is not None else None,
         "owning": plain(way.owning) if way.owning is not None else None,
         "mix": plain(way.mix) if way.mix is not None else None,
+        "mix_each": way.mix_each,
     }
 
 
@@ -184,6 +185,7 @@ def _demand(report: CostReport) -> dict[str, Any]:
         "shares": plain(view.demand.shares),
         "month_to_month": view.month_to_month,
         "best": view.best.id if view.best is not None else None,
+        "committed": view.committed,
         "statement": view.statement,
         "stable": view.stable,
         "room": view.room,

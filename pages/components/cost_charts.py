@@ -50,7 +50,7 @@ def ranges(ways: Sequence[Way], currency: Currency) -> None:
             "high": currency.of(way.headline.per_month.high),
             "text": f"{currency.money(way.headline.per_month.likely)} · {way.label}"
             + ("" if way.allowed else " · ruled out")
-            + (" · the other place" if way.elsewhere else ""),
+            + (" · other place" if way.elsewhere else ""),
             "allowed": way.allowed,
         }
         for way in ways
@@ -226,7 +226,7 @@ def runs(report: CostReport, currency: Currency) -> None:
 
 def demand(view: DemandView) -> None:
     """Machines needed by the share of the hours, the busiest first, over those committed."""
-    base = view.best.mix.base if view.best is not None and view.best.mix is not None else 0
+    base = view.committed
     rows = [
         {"x": h * 100, "y": m, "base": min(m, base)}
         for h, m in zip(view.hours, view.machines, strict=True)
@@ -234,6 +234,8 @@ def demand(view: DemandView) -> None:
     x = vl.axis("x", "Share of the hours, the busiest first, %", scale={"domain": [0, 100]},
                 axis={"grid": False, "tickCount": 5})  # fmt: skip
     y = vl.axis("y", None, scale={"zero": True}, axis={"tickCount": 4, "grid": False})
+    # Steps share an x: stacked on one another, as areas are unless told, they would add up.
+    y["stack"] = None
     layers: list[Layer] = [
         {
             "data": {"values": rows},
@@ -257,7 +259,7 @@ def demand(view: DemandView) -> None:
         ]
     vl.draw(
         {"height": 220, "layer": layers}, f"Demand against what is committed. {view.statement}",
-        "Machines needed; what lies above the dashed line is rented by the hour",
+        "Machines needed; above the line: rented",
     )  # fmt: skip
 
 
@@ -293,7 +295,7 @@ def cumulative(report: CostReport, ways: Sequence[Way], currency: Currency) -> N
     at = report.wins.months
     if at is not None and at.value is not None and at.value <= report.months:
         marks.append((at.value, f"owning pays from {at.value:.0f} on"))
-    layers += vl.marks(marks, x, report.months * 0.7)
+    layers += vl.marks(marks, x, report.months * 0.7, low=True)
     vl.draw(
         {"height": HEIGHT, "layer": layers},
         "Money paid until the end of each month: "

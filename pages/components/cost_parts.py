@@ -87,6 +87,7 @@ def all_ways(report: CostReport, currency: Currency) -> None:
         plain(
             f"Over {report.months} months. Today's value discounts later payments at "
             f"{report.discount_rate:.1%} a year. A range holds in 8 of 10 cases."
+            + (f" {view.OTHER_PLACE}" if any(w.elsewhere for w in report.ways) else "")
         )
     )
     barred = [w for w in report.ways if w.refusals]
@@ -112,7 +113,7 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
     by_year = by == "Years"
     rows = view.cash_table(flow, currency, by_year)
     heads = view.periods(report.months, by_year)
-    money = st.column_config.NumberColumn(format=f"{currency.sign}%,.2f")
+    money = st.column_config.NumberColumn(format="%,.2f")
     st.dataframe(
         [
             {
@@ -131,6 +132,7 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
         },
         height="content",
     )
+    st.caption(f"In {currency.code}. What is paid is positive, what comes in negative.")
     sourced = [row for row in rows if row.sources]
     if sourced:
         with st.expander("Where each row comes from", icon=":material/menu_book:"):
@@ -188,13 +190,14 @@ def demand(report: CostReport, currency: Currency) -> None:
     if seen.room:
         st.caption(plain(seen.room))
     rows = view.mix_rows(report, currency)
-    answer.table(rows, "The best mix for each base, beside its two pure forms")
+    if rows:
+        answer.table(rows, "The best mix for each base, beside its two pure forms")
     for barred in view.mixes_barred(report):
-        st.caption(plain(f"Left out, {barred}."))
+        st.caption(plain(f"Left out: {barred}."))
     if rows:
         st.caption(
             "Each is the exact best: no other number of committed machines is cheaper for this "
-            "demand. All three meet the same demand, hour by hour."
+            "demand. The three sums of a row meet the same demand, hour by hour."
         )
 
 
@@ -421,7 +424,7 @@ def carbon(report: CostReport) -> None:
             f"About {words.number(c.kwh_per_month)} kWh and "
             f"{words.number(c.kg_co2e_per_month.likely)} kg CO2e a month "
             f"({words.number(c.kg_co2e_per_month.low)} to "
-            f"{words.number(c.kg_co2e_per_month.high)}), on the grid of {c.region}."
+            f"{words.number(c.kg_co2e_per_month.high)} kg). Grid: {c.region}."
         )
     )
     st.caption(plain(c.source))

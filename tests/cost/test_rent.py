@@ -169,8 +169,9 @@ def test_goodput_of_a_job_from_rows() -> None:
 def test_every_parameter_is_used(root: object) -> None:
     from pathlib import Path
 
-    folder = Path(str(root)) / "engine" / "cost"
-    code = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    engine = Path(str(root)) / "engine"
+    files = [path for name in ("cost", "costing") for path in (engine / name).rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
     built = ("idle_use_", "mark_", "staff_fte_", "delivery_months_", "air_rack", "liquid_rack")
     unused = [id for id in cost_parameters() if f'"{id}"' not in code and not id.startswith(built)]
     assert unused == []

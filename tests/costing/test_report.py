@@ -233,7 +233,7 @@ def test_owning_shows_its_network_power_and_overhead() -> None:
     assert own.switches == 1
     assert own.article_overhead_share == 0.3
     # One layer by rails: six machines on a rail, ten rails on a switch of 64 ports.
-    assert own.rails.startswith("1 switches, one layer, 16 ports free")
+    assert own.rails.startswith("1 switch, one layer, 16 ports free")
     assert own.life_months == 31
     # 48 devices at 30,000 hours each between failures that stop a job.
     assert own.failures_per_year.likely == pytest.approx(48 * 8760 / 30_000)
@@ -467,3 +467,17 @@ def test_rare_runs_keep_their_digits_and_the_paid_lines_are_explained() -> None:
     assert found.wins.months.value is not None
     (told,) = view.paid_told(found)
     assert told.startswith(f"From month {found.wins.months.value:.0f} on")
+
+
+def test_what_is_bought_by_the_machine_is_counted_as_the_demand_counts() -> None:
+    # 35 GPUs in 49% of the hours, 32 in 94%: worth committing above 57%, so 32, that is four
+    # machines of eight. The chart and its sentence count GPUs, as the demand does.
+    seen = report("trading-models").demand
+    assert seen.machine == "1 × B200 SXM 180GB"
+    assert seen.best is not None
+    assert seen.best.mix is not None
+    assert seen.committed == 8 * seen.best.mix.base
+    needed = [h for h, m in zip(seen.hours, seen.machines, strict=True) if m >= seen.committed]
+    assert max(needed) > seen.best.mix.break_even_share
+    assert f"commit to {seen.committed} and rent more" in seen.statement
+    assert seen.best.label == f"{seen.committed} GPUs bought, the rest on demand"
