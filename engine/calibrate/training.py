@@ -240,11 +240,16 @@ class LeftOut:
             ]
         )
 
-    def half_width(self, rows: NDArray[np.bool_], share: float = 0.8) -> float:
-        """Log half width that holds a share of the rows, families weighing alike."""
+    def half_width(
+        self, rows: NDArray[np.bool_], share: float = 0.8, *, power: float = 0.5
+    ) -> float:
+        """Log half width that holds a share of the rows.
+
+        power : of a family's size over which its rows share their weight; 1: all families alike
+        """
         size = np.abs(self.errors[rows])
         count = Counter(self.families[rows])
-        weight = np.array([count[f] ** -0.5 for f in self.families[rows]])
+        weight = np.array([count[f] ** -power for f in self.families[rows]])
         order = np.argsort(size)
         reached = np.cumsum(weight[order]) / weight.sum()
         return float(np.interp(share, reached, size[order]))
@@ -328,7 +333,9 @@ def _widths(left: LeftOut) -> dict[str, tuple[float, str]]:
     found: dict[str, float] = {}
     for kind, rows in (("dense", ~left.moe), ("moe", left.moe)):
         siblings = left.half_width(rows & left.known)
-        strangers = left.half_width(rows & ~left.known)
+        # Code that no row is of is one more draw among families, not among rows; that a sibling's
+        # level was known helped none of them.
+        strangers = max(left.half_width(rows & ~left.known), left.half_width(rows, power=1.0))
         by_row = float(np.quantile(np.abs(left.errors[rows]), 0.8))
         # Fewer rows have a sibling than have none: theirs is never wider than all rows'.
         found[f"{kind}_known"] = min(siblings, by_row)
