@@ -14,7 +14,6 @@ from engine.decide.inputs import Inputs, Range, published_speedup, resolve
 from engine.decide.priors import parameter, prior
 from engine.decide.quotes import with_quotes
 from engine.decide.service_sizing import with_service_inputs
-from engine.decide.storing import storage_note
 from engine.errors import InputError
 from engine.estimate.jobs import Stage, stages
 from engine.workload.answers import Kind
@@ -70,8 +69,7 @@ def setting(
         float(np.median(per_vcpu or [0.05])),
         settings,
     )
-    kept = storage_note(context)
-    return Setting(context, gpus, cpus, (*notes, kept) if kept else notes)
+    return Setting(context, gpus, cpus, notes)
 
 
 def _with_field(inputs: Inputs, workload: Workload, settings: Settings) -> Inputs:

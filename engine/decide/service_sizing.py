@@ -142,9 +142,14 @@ def needs(x: Values, ctx: Context, server_hours: Array | None = None) -> tuple[N
     v["services"] = float(w.services)
     if server_hours is not None:
         v["server_hours"], v["server_vcpu"] = server_hours, REFERENCE_VCPU
-        month = HOURS_PER_MONTH / np.maximum(x["runs_per_month"], 1e-6)
-        v["window_h"] = np.minimum(x["patience_h"], month)
+        v["window_h"] = window_h(x)
     return SYSTEMS[w.kind][0](v)
+
+
+def window_h(x: Values) -> Array:
+    """Hours in which a run must be done: those that are wanted, or until the next one starts."""
+    each = HOURS_PER_MONTH / np.maximum(x["runs_per_month"], 1e-6)
+    return np.asarray(np.minimum(x["patience_h"], each))
 
 
 def held_resources(w: Workload, found: tuple[Need, ...]) -> dict[Resource, Array]:

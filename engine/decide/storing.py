@@ -1,8 +1,8 @@
 """What a service's data costs to keep: space, and rate and operations beyond what a volume brings.
 
-The same for every hardware that the service could run on; whoever buys machines is charged the
-same as whoever rents. What a crawler gathers lies in object storage, everything else on block
-storage. Works on points and draws alike.
+Much the same for every hardware that the service could run on; whoever buys machines is charged
+the same as whoever rents. What a crawler gathers lies in object storage, everything else on block
+storage. The volumes of a run come and go with its machines. Works on points and draws alike.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from engine.cost.cash_flow import CashLine, every_month
 from engine.decide.evaluation import Context, Memo, Pool, Values
 from engine.decide.guarantees import copies_asked
 from engine.decide.numbers import Array
-from engine.decide.service_sizing import BY_COPY, HEAD, SYSTEMS
+from engine.decide.service_sizing import BY_COPY, HEAD, SYSTEMS, window_h
 from engine.decide.service_units import demand, needs_of
 from engine.estimate.data_systems import Need
-from engine.estimate.services import Real
 from engine.wording import money, number
 from engine.workload.answers import Kind, ModelClass
+from engine.workload.workload import HOURS_PER_MONTH
 
 ITEM = "Storage of the service"
 SOURCES = ("running_costs.csv, median over the providers", "service_parameters.csv, volumes")
@@ -38,20 +38,24 @@ def keeps_data(ctx: Context) -> bool:
     return w.kind in SYSTEMS and not language and ctx.settings.costs.stored_gb is None
 
 
-def storage_usd(asked: tuple[Need, ...], machines: Real, x: Values, ctx: Context) -> Array:
-    """US dollars a month for the data of a service on so many machines.
+def storage_usd(asked: tuple[Need, ...], pool: Pool, x: Values, ctx: Context) -> Array:
+    """US dollars a month for the data of a service, or of runs, on the machines of a pool.
 
     asked : demand at the peak, see `service_sizing.needs`
     """
     w, needs = ctx.workload, {n.resource: np.asarray(n.amount) for n in asked}
     copies = copies_asked(w, ctx.settings.architecture).copies if w.kind in BY_COPY else 1
-    m = np.asarray(machines, dtype=float)
+    m = np.ceil(pool.units / pool.unit.per_machine)
     none = np.zeros(1)
     rate = needs.get("disk_rate", none) * copies - x[f"{HEAD}included_disk_mb_per_s"] * m
     ops = needs.get("disk_ops", none) * copies - x[f"{HEAD}included_disk_ops"] * m
     further = np.maximum(rate, 0.0) * x[f"{HEAD}usd_per_mb_per_s"]
     further = further + np.maximum(ops, 0.0) * x[f"{HEAD}usd_per_disk_op"]
-    return np.asarray(needs["disk_space"] * copies * usd_per_gb(ctx) + further)
+    kept = needs["disk_space"] * copies * usd_per_gb(ctx) + further
+    if pool.service:
+        return np.asarray(kept)
+    # A run's volumes move its data in its window; slower ones would be had for as much longer.
+    return np.asarray(kept * window_h(x) * x["runs_per_month"] / HOURS_PER_MONTH)
 
 
 def usd_per_gb(ctx: Context) -> float:
@@ -90,24 +94,22 @@ def storage_lines(pools: list[Pool], x: Values, ctx: Context, memo: Memo) -> tup
         return ()
     # The machines that carry the service itself: its first stage.
     first = next(p for p in pools if ctx.stages[0] in p.stages)
-    machines = np.ceil(first.units / first.unit.per_machine)
-    usd = storage_usd(needs_of(x, ctx, memo), machines, x, ctx)
+    usd = storage_usd(needs_of(x, ctx, memo), first, x, ctx)
     return (CashLine(ITEM, "fees", usd, every_month(ctx.workload.horizon_months), sources=SOURCES),)
 
 
-def storage_note(ctx: Context) -> str:
-    """What of the cost is storage, in words; empty where it is next to nothing."""
-    if not keeps_data(ctx):
-        return ""
-    x = ctx.inputs.point()
-    asked = demand(x, ctx)
-    usd = float(storage_usd(asked, 1.0, x, ctx)[0])
+def storage_note(fees: tuple[CashLine, ...], x: Values, ctx: Context) -> str:
+    """What of a candidate's cost is storage, in words; empty where it is next to nothing.
+
+    fees : of the candidate at the likely inputs `x`
+    """
+    usd = sum(float(np.ravel(line.amount)[0]) for line in fees if line.item == ITEM)
     if usd < WORTH_SAYING_USD:
         return ""
     copies = copies_asked(ctx.workload, ctx.settings.architecture).copies
-    space = next(n.amount for n in asked if n.resource == "disk_space")
-    gb = float(np.asarray(space).flat[0]) * (copies if ctx.workload.kind in BY_COPY else 1)
+    space = next(n.amount for n in demand(x, ctx) if n.resource == "disk_space")
+    gb = float(np.ravel(space)[0]) * (copies if ctx.workload.kind in BY_COPY else 1)
     return (
-        f"About {money(usd)} a month of every cost here is storage: {number(gb)} GB with copies "
-        "and room, whatever the hardware, also where it is bought."
+        f"About {money(usd)} a month of the cost is storage: {number(gb)} GB with copies and room, "
+        "much the same on other hardware, also where it is bought."
     )

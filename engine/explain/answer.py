@@ -23,6 +23,7 @@ from engine.decide.evaluation import Context
 from engine.decide.findings import Findings, usd_per_point
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
+from engine.decide.storing import storage_note
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
@@ -85,12 +86,19 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         assumptions=tuple(_assumptions(context)),
         architecture=architecture(context, best),
         shares=tuple(context.inputs.shares.items()),
-        warnings=(*f.notes, *_own_stages(f), *_warnings(best)),
+        warnings=(*f.notes, *_storage(f), *_own_stages(f), *_warnings(best)),
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
         settings=context.settings,
     )
+
+
+def _storage(f: Findings) -> tuple[str, ...]:
+    """What of the recommendation's cost is storage, where it is worth a word."""
+    fees = f.evaluations[f.best].fees
+    note = storage_note(fees, f.context.inputs.point(), f.context) if fees else ""
+    return (note,) if note else ()
 
 
 def _own_stages(f: Findings) -> tuple[str, ...]:

@@ -295,7 +295,7 @@ class _Work:
         """Storage a month; none where it was told apart."""
         if not keeps_data(self.ctx):
             return np.zeros_like(pool.units)
-        return storage_usd(self.needs, pool.paid_units / pool.unit.per_machine, self.x, self.ctx)
+        return storage_usd(self.needs, pool, self.x, self.ctx)
 
     def fleet(self, unit: Unit) -> Fleet:
         """The machines at the likely inputs."""
