@@ -66,11 +66,13 @@ HEADER = (
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Log of predicted over measured of rows whose family the fit had not seen, by quantity (NaN:
-    not measured), whether it had seen their hardware and engine, and the fit without each family.
+    not measured), whether it had seen their hardware and engine, or their hardware at least, and
+    the fit without each family.
     """
 
     errors: dict[str, Array]
     known: NDArray[np.bool_]
+    fitted: NDArray[np.bool_]
     fits: dict[str, Fit]
 
 
@@ -96,7 +98,7 @@ def residuals(t: Table, fitted: Fit) -> dict[str, Array]:
 def leave_out(t: Table, families: NDArray[np.str_], start: Fit) -> LeftOut:
     """Every family predicted by a fit without it."""
     errors = {name: np.full(len(t), np.nan) for name in QUANTITIES}
-    known = np.zeros(len(t), dtype=bool)
+    known, fitted = np.zeros(len(t), dtype=bool), np.zeros(len(t), dtype=bool)
     fits = {}
     for family in sorted(set(families.tolist())):
         out = np.flatnonzero(families == family)
@@ -104,10 +106,9 @@ def leave_out(t: Table, families: NDArray[np.str_], start: Fit) -> LeftOut:
         fits[family] = fit(seen, start=start, evaluations=12)
         for name, part in residuals(unseen, fits[family]).items():
             errors[name][out] = part
-        known[out] = np.isin(unseen.generation, seen.generation) & np.isin(
-            unseen.engine, seen.engine
-        )
-    return LeftOut(errors, known, fits)
+        fitted[out] = np.isin(unseen.generation, seen.generation)
+        known[out] = fitted[out] & np.isin(unseen.engine, seen.engine)
+    return LeftOut(errors, known, fitted, fits)
 
 
 def half_width(errors: Array, weight: Array, share: float = SHARE) -> float:
@@ -158,7 +159,7 @@ def left_out_figures(left: LeftOut, t: Table, weight: Array) -> list[tuple[str, 
     found = []
     widths = all_half_widths(left, t, weight)
     for name, parts in FIGURES:
-        told = [np.isfinite(left.errors[p]) for p in parts]
+        told = [_told(left, name, p) for p in parts]
         errors = np.concatenate([left.errors[p][r] for p, r in zip(parts, told, strict=True)])
         wide = [
             np.where(left.known[rows], *widths[p])
@@ -271,8 +272,14 @@ def write(path: Path, t: Table, full: Fit, left: LeftOut, today: str) -> None:
 
 def _told_by(left: LeftOut, id: str) -> NDArray[np.bool_]:
     """Rows that a figure rests on."""
-    parts = dict(FIGURES)[id.rpartition("_")[0]]
-    return np.asarray(np.any([np.isfinite(left.errors[p]) for p in parts], axis=0))
+    name = id.rpartition("_")[0]
+    return np.asarray(np.any([_told(left, name, p) for p in dict(FIGURES)[name]], axis=0))
+
+
+def _told(left: LeftOut, name: str, part: str) -> NDArray[np.bool_]:
+    """Rows of a quantity that count for a figure: of throughput, of hardware that is fitted."""
+    told = np.isfinite(left.errors[part])
+    return told & left.fitted if name == "throughput" else told
 
 
 def main(arguments: Sequence[str]) -> int:

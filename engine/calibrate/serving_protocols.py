@@ -17,7 +17,6 @@ from engine.estimate.queueing import Array, Real
 from engine.estimate.serving import (
     CHUNK_TOKENS,
     GIB,
-    MAX_SEQUENCES,
     USABLE_MEMORY,
     Efficiencies,
     Hardware,
@@ -25,6 +24,7 @@ from engine.estimate.serving import (
     Plan,
     decode_seconds,
     memory_bytes,
+    most_sequences,
     prefill_seconds,
     prompt_seconds_each,
     saturated_tokens_per_s,
@@ -54,7 +54,8 @@ def closed_loop(
     answer each of the others begins one too: of their prefills some are waited for before the
     first token, and of the rest `interleave` lengthens the tokens after it.
     """
-    room = np.clip(slots(net, hw, plan, eff, prompt + answer, usable), 1.0, MAX_SEQUENCES * plan.pp)
+    held = slots(net, hw, plan, eff, prompt + answer, usable)
+    room = np.clip(held, 1.0, most_sequences(plan))
     batch = np.minimum(users, room)
     step = decode_seconds(net, hw, plan, eff, batch, prompt + answer / 2.0)
     lone = prefill_seconds(net, hw, plan, eff, 1.0, prompt)

@@ -32,6 +32,7 @@ from engine.estimate.queueing import Array, Real, check
 from engine.estimate.serving_physics import (
     CHUNK_TOKENS,
     GIB,
+    MAX_SEQUENCES,
     Efficiencies,
     Hardware,
     Network,
@@ -40,9 +41,11 @@ from engine.estimate.serving_physics import (
     cache_bytes,
     cache_divisor,
     decode_seconds,
+    engines_of,
     experts_touched,
     hardware_of,
     memory_bytes,
+    most_sequences,
     network_of,
     prefill_seconds,
     prompt_seconds_each,
@@ -85,11 +88,13 @@ __all__ = [
     "capacity_rows",
     "decode_seconds",
     "efficiencies_of",
+    "engines_of",
     "experts_touched",
     "hardware_of",
     "loads_of",
     "lone_request",
     "memory_bytes",
+    "most_sequences",
     "network_of",
     "prefill_seconds",
     "prompt_seconds_each",
@@ -106,8 +111,6 @@ __all__ = [
 CALIBRATION = Path(__file__).resolve().parents[2] / "data" / "calibration_serving.csv"
 # Half of an 80% interval of a normal variable: 10th to 90th percentile.
 Z80 = 1.2815515655446004
-# Most sequences an engine schedules at once unless it is told otherwise (vLLM, TensorRT-LLM).
-MAX_SEQUENCES = 1024
 # Share of the memory that an engine may fill (vLLM: gpu_memory_utilization).
 USABLE_MEMORY = 0.9
 # Spread of prompt and answer lengths, standard deviation over mean (chat logs: 0.6 to 1.2).
@@ -232,18 +235,19 @@ class ServingCapacity:
 LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
 
 
-def loads_of(room: Real, pp: Real, half: Real = math.inf) -> Array:
+def loads_of(room: Real, engines: Real, half: Real = math.inf) -> Array:
     """Answers under way on average at which a replica is worked out, one column a load.
 
     No more than leave room 19 times in 20: numbers under way vary like Poisson's.
 
+    engines : that schedule their own sequences (`engines_of`)
     half : answers under way where prompts take half of the time. With long prompts and short
         answers even one answer at a time is more than the replica can take in; then the loads
         begin at a tenth of it
     """
     held = room + 1.35 - 1.64 * np.sqrt(np.maximum(room, 0.0) + 0.67)
     fewer = np.minimum(1.0, 5.0 * np.asarray(half))
-    return np.asarray(np.minimum(LOADS * fewer * pp, np.maximum(held, 0.02)))
+    return np.asarray(np.minimum(LOADS * fewer * engines, np.maximum(held, 0.02)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,14 +279,14 @@ def capacity_rows(
     floors : what `lone_request` gives for these rows, where it is known already
     """
     room = np.minimum(
-        slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), MAX_SEQUENCES * plan.pp
+        slots(net, hw, plan, eff, prompt + answer, USABLE_MEMORY), most_sequences(plan)
     )
     context = prompt + answer / 2.0
     own = np.maximum(prompt * (1.0 - prefix_hit), 1.0)
     cached = np.maximum(prompt - own, 0.0)
     alone = slow * prefill_seconds(net, hw, plan, eff, 1.0, own, cached)
     lightest = slow * decode_seconds(net, hw, plan, eff, LOADS[0], context)
-    batch = loads_of(room, plan.pp, np.maximum(answer - 1.0, 0.5) * lightest / alone)
+    batch = loads_of(room, engines_of(plan), np.maximum(answer - 1.0, 0.5) * lightest / alone)
     step = slow * decode_seconds(net, hw, plan, eff, batch, context)
     shared = slow * prompt_seconds_shared(net, hw, plan, eff, own, cached)
     point = operating_points(
@@ -328,7 +332,8 @@ def saturated_tokens_per_s(
     the rest passes beside the reading of weights and caches.
     """
     context = prompt + answer / 2.0
-    room = np.clip(slots(net, hw, plan, eff, context, usable), 1.0, 2.0 * MAX_SEQUENCES)
+    most = 2.0 * most_sequences(plan) / plan.pp
+    room = np.clip(slots(net, hw, plan, eff, context, usable), 1.0, most)
     step = decode_seconds(net, hw, plan, eff, room, context)
     together = np.clip(4.0 * CHUNK_TOKENS / prompt, 1.0, room)
     shared = prompt_seconds_each(net, hw, plan, eff, together, prompt)
@@ -397,7 +402,7 @@ def serving_capacity(
     memory = memory_bytes(net, plan, eff, batch_at, (prompt + answer)[:, 0], CHUNK_TOKENS) / GIB
     floor: Floor = "memory"
     if float(np.max(found.room)) >= 1.0:
-        full = found.bound == "load" and most < MAX_SEQUENCES * pp
+        full = found.bound == "load" and most < float(most_sequences(plan))
         floor = "batch" if full else found.bound
     calibrated = cal.is_calibrated(generation)
     note = f"no published run of {accelerator.name} was fitted: the range is at least threefold"

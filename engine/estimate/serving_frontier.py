@@ -20,6 +20,7 @@ from engine.estimate.queueing import wait_percentile
 from engine.estimate.serving import (
     cache_bytes,
     decode_seconds,
+    engines_of,
     loads_of,
     prefill_seconds,
     prompt_seconds_each,
@@ -163,7 +164,7 @@ def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | Non
 def _decode_pool(c: Candidate, ask: ServingAsk, peak: float) -> tuple[int, float] | None:
     """Fewest decoding replicas inside the target per token, and the time per token there."""
     r, load = c.replica, ask.load
-    batch = loads_of(room(r, load), r.plan.pp)
+    batch = loads_of(room(r, load), engines_of(r.plan))
     context = load.input_tokens + load.output_tokens / 2.0
     step = np.asarray(decode_seconds(r.net, r.hw, r.plan, r.eff, batch, context))
     rate = batch / (max(load.output_tokens - 1.0, 0.5) * step)

@@ -25,6 +25,8 @@ from engine.estimate.queueing import Real
 from engine.estimate.shape import ModelShape
 
 GIB = 1024.0**3
+# Most sequences an engine schedules at once unless it is told otherwise (vLLM, TensorRT-LLM).
+MAX_SEQUENCES = 1024
 # Tokens of a prompt that one step takes in (chunked prefill; vLLM's default for serving).
 CHUNK_TOKENS = 2048
 # GB/s of one direction of a host link with 16 lanes; a superchip's leaves over its network.
@@ -271,12 +273,17 @@ def cache_divisor(net: Network, plan: Plan) -> Real:
 def allreduce_seconds(
     net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real
 ) -> Real:
-    """Two all-reduces per layer of `tokens` activations in 16 bits [3]."""
+    """Two all-reduces per layer of `tokens` activations in 16 bits [3].
+
+    Attention by data needs none of its own: there one remains, of the experts, sent as a gather
+    before them and a scatter after.
+    """
     n = np.asarray(plan.tp)
     far = n > hw.domain
     latency = eff.allreduce_us * 1e-6 * np.where(far, eff.pcie_allreduce, 1.0)
     link = np.where(far, hw.host_link * eff.pcie_share, hw.link * eff.link_share)
-    volume = 2.0 * (n - 1.0) / n * tokens * net.hidden * 2.0
+    sent = np.where(np.asarray(plan.attention_dp) > 0, 1.0, 2.0)
+    volume = sent * (n - 1.0) / n * tokens * net.hidden * 2.0
     calls = 2.0 * net.layers * np.where(n > 1, 1.0, 0.0)
     return np.asarray(calls * (latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / link))
 
@@ -304,13 +311,14 @@ def products(
     """Seconds of all products of `tokens` tokens: the longer of reading weights and computing.
 
     Narrow slices fill a GPU badly: a product of width d on each of n GPUs takes 1 + w·n/d of its
-    ideal time. share : of the peak, what wide products reach; sequences : whose tokens they are
+    ideal time; with attention by data nothing is sliced and experts are whole. share : of the
+    peak, what wide products reach; sequences : whose tokens they are
     """
     dp = np.asarray(plan.attention_dp) > 0
     reads = net.dense * plan.weight_bytes + net.head * np.maximum(2.0 - plan.weight_bytes, 0.0)
     reads = reads + np.where(dp, net.attention * (plan.tp - 1.0) * plan.weight_bytes, 0.0)
     uneven = net.attention * (plan.tp / _attention_gpus(plan, sequences) - 1.0)
-    narrow = 1.0 + eff.narrow * plan.tp / net.hidden
+    narrow = 1.0 + eff.narrow * np.where(dp, 1.0, plan.tp) / net.hidden
     read = hw.bandwidth * eff.weight_read * plan.tp
     compute = hw.peak * share * plan.tp / narrow
     dense = longest(reads / read, 2.0 * (net.dense + uneven) * tokens / compute, eff.roof)
@@ -409,6 +417,16 @@ def memory_bytes(
     shared = np.where(np.asarray(plan.tp) > 1, eff.group_gib + eff.peer_gib * (plan.tp - 1.0), 0.0)
     engine = (eff.engine_gib + shared) * GIB
     return weights + cached * eff.cache_memory + working + logits + engine
+
+
+def engines_of(plan: Plan) -> Real:
+    """Schedulers of a replica: one a pipeline stage and, with attention by data, one a GPU."""
+    return plan.pp * np.where(np.asarray(plan.attention_dp) > 0, plan.tp, 1.0)
+
+
+def most_sequences(plan: Plan) -> Real:
+    """Sequences that a replica schedules at most."""
+    return np.asarray(MAX_SEQUENCES * engines_of(plan))
 
 
 def slots(

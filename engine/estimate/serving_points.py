@@ -41,8 +41,10 @@ from engine.estimate.serving import (
     capacity_rows,
     decode_seconds,
     efficiencies_of,
+    engines_of,
     loads_of,
     memory_bytes,
+    most_sequences,
     network_of,
     prefill_seconds,
     prompt_seconds_shared,
@@ -212,7 +214,7 @@ def room(replica: Replica, load: Load) -> float:
     """Answers that a replica has memory for at once; below 1 the model or one request won't fit."""
     context = load.input_tokens + load.output_tokens
     fit = float(slots(replica.net, replica.hw, replica.plan, replica.eff, context, replica.usable))
-    return min(fit, MAX_SEQUENCES * float(replica.plan.pp))
+    return min(fit, float(most_sequences(replica.plan)))
 
 
 @lru_cache(maxsize=4096)
@@ -272,7 +274,7 @@ def _seconds(replica: Replica, load: Load, slow: float) -> tuple[Array, Array, A
     alone = slow * np.asarray(prefill_seconds(net, hw, plan, eff, 1.0, own, cached)).reshape(1, 1)
     lightest = slow * np.asarray(decode_seconds(net, hw, plan, eff, LOADS[0], context))
     half = max(load.output_tokens - 1.0, 0.5) * lightest / alone
-    batch = loads_of(room(replica, load), plan.pp, half)
+    batch = loads_of(room(replica, load), engines_of(plan), half)
     step = slow * np.asarray(decode_seconds(net, hw, plan, eff, batch, context))
     shared = slow * np.asarray(prompt_seconds_shared(net, hw, plan, eff, own, cached))
     shared = shared.reshape(1, 1)

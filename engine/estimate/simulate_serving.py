@@ -27,9 +27,9 @@ from engine.estimate.serving import (
     CHUNK_TOKENS,
     DEFAULT_ENGINE,
     LENGTH_CV,
-    MAX_SEQUENCES,
     USABLE_MEMORY,
     decode_seconds,
+    most_sequences,
     prefill_seconds,
     prompt_seconds_shared,
     replica_of,
@@ -153,7 +153,7 @@ def simulate_replica(
             f"{shape.name or 'the model'} and one request do not fit on {n_gpus} GPUs",
             where="n_gpus", right="more GPUs, fewer bits a weight or a shorter prompt",
         )  # fmt: skip
-    most = int(min(room, MAX_SEQUENCES * pp))
+    most = int(min(room, float(most_sequences(plan))))
     context = input_tokens + output_tokens / 2.0
     steps = decode_seconds(net, hw, plan, eff, np.arange(most + 1.0), context)
     shared = float(prompt_seconds_shared(net, hw, plan, eff, input_tokens))

@@ -326,7 +326,7 @@ AIMED = {
     "itl": "Time for each token",
     "ttft_static": "Time to the first token, alone or in a full batch",
     "ttft_closed_loop": "Time to the first token, under load",
-    "throughput": "Throughput",
+    "throughput": "Throughput, generations of GPUs that are fitted",
     "offline_max": "Throughput offline",
     "peak_memory": "Peak memory of a GPU",
 }  # titles of the calibration's figures

@@ -288,7 +288,7 @@ def test_few_sources_say_nothing_by_themselves() -> None:
 def test_what_was_never_new_is_widened_as_the_others_are() -> None:
     seen = np.arange(8) < 4
     left = LeftOut(
-        {"a": np.where(seen, 0.1, 0.3), "b": np.where(seen, 0.2, np.nan)}, seen, {}
+        {"a": np.where(seen, 0.1, 0.3), "b": np.where(seen, 0.2, np.nan)}, seen, seen, {}
     )  # fmt: skip
     t = table_of([replace(read(STATIC), family=f"source {i}") for i in range(8)])
     found = all_half_widths(left, t, np.ones(8))
