@@ -77,7 +77,7 @@ with shell.page(TITLE, ":material/health_and_safety:"):
         if not plan.service:
             term(OF, "stall_s")
             term(OF, "interval_min", placeholder="the best")
-            term(OF, "spares")
+            term(OF, "spares", placeholder="as many as pay")
             term(OF, "one_slower_pct")
             term(OF, "checks")
             if terms.checks:

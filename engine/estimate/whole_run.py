@@ -20,8 +20,13 @@ from engine.estimate.estimate import Estimate
 from engine.estimate.reliability import fleet_mtbf, goodput, young_interval
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-# The failure rate has its owner among the costs' numbers; here it is read, not kept.
-_TABLES = {"training_parameters.csv": "", "cost_parameters.csv": "device_mtbf_gpu_hours"}
+# The failure rate has its owner among the costs' numbers, the stall of a checkpoint among the
+# decision's; here they are read, not kept.
+_TABLES = {
+    "training_parameters.csv": "", "cost_parameters.csv": "device_mtbf_gpu_hours",
+    "decision_parameters.csv": "checkpoint_stall_h",
+}  # fmt: skip
+SOURCES = tuple(_TABLES)
 ENDS = ("low", "likely", "high")
 
 
@@ -49,31 +54,63 @@ def run_parameters() -> Mapping[str, tuple[float, float, float]]:
     return found
 
 
+def restart_hours(gpus: Real, end: str = "likely") -> Array:
+    """Hours from a failure to useful work: small fleets are restarted by hand, large ones by
+    themselves, and between them the hours fall as a power of the fleet.
+
+    end : `low`, `likely` or `high` hours
+    """
+    p, which = run_parameters(), ENDS.index(end)
+    small, large = p["manual_restart_gpus"][1], p["automatic_restart_gpus"][1]
+    n = np.maximum(np.asarray(gpus, dtype=float), 1.0)
+    share = np.clip(np.log(n / small) / np.log(large / small), 0.0, 1.0)
+    hours = p["restart_h_by_hand"][which] ** (1 - share) * p["restart_h_automatic"][which] ** share
+    return np.asarray(hours)
+
+
+def failure_goodput(
+    gpus: Real, mtbf: str = "likely", save: str = "likely", restart: str = "likely"
+) -> Array:
+    """Share of the time of a synchronous job that failures, restarts and checkpoints leave.
+
+    Checkpoints at Young's interval.
+
+    mtbf, save, restart : the end of each parameter's range
+    """
+    p = run_parameters()
+    each = fleet_mtbf(p["device_mtbf_gpu_hours"][ENDS.index(mtbf)], np.asarray(gpus, dtype=float))
+    stall = p["checkpoint_stall_h"][ENDS.index(save)]
+    hours = restart_hours(gpus, restart)
+    return np.asarray(goodput(stall, young_interval(stall, each), each, hours))
+
+
 def run_goodput(gpus: Real, end: str = "likely") -> Array:
     """Useful share of the calendar of a synchronous job on `gpus` GPUs.
 
-    Failures with checkpoints at Young's interval, times the share that operations leave.
+    What failures and checkpoints leave, times what operations leave.
 
-    end : `low`, `likely` or `high` goodput: every parameter at the end that gives it
+    end : `low`, `likely` or `high` goodput. The parameters err independently: what each moves
+        alone adds in squares of logarithms; all at their worst at once is no 80% interval
     """
-    p = run_parameters()
-    which = ENDS.index(end)
-    costs = ENDS.index({"low": "high", "likely": "likely", "high": "low"}[end])
-    n = np.asarray(gpus, dtype=float)
-    mtbf = fleet_mtbf(p["device_mtbf_gpu_hours"][which], n)
-    save = p["checkpoint_stall_s"][costs] / 3600
-    by_hand, automatic = p["restart_h_by_hand"][costs], p["restart_h_automatic"][costs]
-    small, large = p["manual_restart_gpus"][1], p["automatic_restart_gpus"][1]
-    share = np.clip(np.log(np.maximum(n, 1.0) / small) / np.log(large / small), 0.0, 1.0)
-    restart = by_hand ** (1 - share) * automatic**share
-    useful = goodput(save, young_interval(save, mtbf), mtbf, restart)
-    return np.asarray(useful * p["operations_share"][which])
+    operations = run_parameters()["operations_share"]
+    kept = failure_goodput(gpus)
+    useful = np.asarray(kept * operations[ENDS.index("likely")])
+    if end == "likely":
+        return useful
+    costs = {"low": "high", "high": "low"}[end]
+    alone = (
+        failure_goodput(gpus, mtbf=end), failure_goodput(gpus, save=costs),
+        failure_goodput(gpus, restart=costs),
+    )  # fmt: skip
+    moved = sum(np.log(one / kept) ** 2 for one in alone)
+    moved = moved + np.log(operations[ENDS.index(end)] / operations[ENDS.index("likely")]) ** 2
+    return np.asarray(useful * np.exp(np.sqrt(moved) * (1 if end == "high" else -1)))
 
 
 def goodput_estimate(gpus: int) -> Estimate:
     """Goodput with its 80% interval."""
     low, likely, high = (float(run_goodput(float(gpus), end)) for end in ENDS)
-    return Estimate(low, likely, high, "share", ("training_parameters.csv", "cost_parameters.csv"))
+    return Estimate(low, likely, high, "share", SOURCES)
 
 
 def experiments_estimate(factor: float | None = None) -> Estimate:

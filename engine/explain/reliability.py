@@ -282,7 +282,10 @@ def _choices(
             "the interval that loses least")  # fmt: skip
     if plan.in_step:
         pays = best_spares(run)
-        if pays != run.spares:
+        if terms.spares is None and pays:
+            add("No hot spare", replace(run, spares=0),
+                "the run waits for another machine")  # fmt: skip
+        elif pays != run.spares:
             add(count(pays, "hot spare") if pays else "No hot spare", replace(run, spares=pays),
                 "as many as pay for themselves")  # fmt: skip
     if run.checks is None:
@@ -374,5 +377,5 @@ def _validation(run: RunConditions) -> str:
     verdict = "it pays" if checked > without else "it is insurance, dearer than what it saves"
     return (
         f"Without it {without:.1%} is useful, with it {checked:.1%}: {verdict}, at the rate of "
-        "silent errors that Llama 3 had."
+        "silent errors that nobody looks for."
     )

@@ -12,6 +12,7 @@ import numpy as np
 from engine.assessment import Assessment
 from engine.estimate.failure_rates import fleets
 from engine.estimate.run_reliability import best_spares, outcome
+from engine.estimate.whole_run import restart_hours
 from engine.explain.reliability import Reliability, reliability, two_digits
 from engine.explain.run_conditions import conditions, draws, known, run_plan
 from engine.wording import count, duration, number
@@ -29,7 +30,8 @@ class SizeCurve:
     """Useful share of the time against the size of the cluster, with the range and the fleets.
 
     band : size, low and high share in percent; points : the likely one
-    best : with the spares that pay, or without interruptions where the plan is on spot
+    best : the same otherwise guarded, dashed: without interruptions where the plan is on spot,
+        without spares where as many stand by as pay, else with those that pay
     own : the run of the page; published : size, share in percent, name, bound, source
     """
 
@@ -82,11 +84,19 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
     machines = np.unique(np.round(np.geomspace(*SIZES, 35) / plan.per_machine).clip(1))
     own_run, own_draws = conditions(plan, terms, found), conditions(plan, terms, found, z)
     points, band, best = [], [], []
+    free = terms.spares is None
     for n in machines:
         devices = float(n * plan.per_machine)
-        spares = _scaled(own_run.spares, n, plan.machines)
-        likely = replace(own_run, devices=devices, spares=spares)
-        drawn = replace(own_draws, devices=devices, spares=spares)
+        likely = replace(own_run, devices=devices, spares=0)
+        drawn = replace(own_draws, devices=devices)
+        if plan.in_step and plan.unit == "GPU" and terms.restart_min is None:
+            # A larger fleet restarts faster, a smaller one slower, all draws by as much.
+            times = float(restart_hours(devices) / restart_hours(float(plan.devices)))
+            likely = replace(likely, restart=own_run.restart * times)
+            drawn = replace(drawn, restart=own_draws.restart * times)
+        pays = best_spares(likely)
+        spares = pays if free else _scaled(own_run.spares, n, plan.machines)
+        likely, drawn = replace(likely, spares=spares), replace(drawn, spares=spares)
         low, high = np.quantile(np.asarray(outcome(drawn).useful), [0.1, 0.9]) * 100
         at = float(outcome(likely).useful) * 100
         points.append((devices, at))
@@ -94,7 +104,7 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
         if plan.spot:
             guarded = replace(likely, reclaims=0.0, requeue=0.0, had=1.0)
         else:
-            guarded = replace(likely, spares=best_spares(likely))
+            guarded = replace(likely, spares=0 if free else pays)
         best.append((devices, float(outcome(guarded).useful) * 100))
     own = float(outcome(own_run).useful) * 100
     big = next((d for d, share in points if share < 90), None)
@@ -105,7 +115,7 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
          "is without spot interruptions")
         if plan.spot else
         ("the rate of failures, which differs sixfold between published fleets",
-         "has as many spare machines as pay for themselves")
+         "has no spare machine" if free else "has as many spare machines as pay for themselves")
     )  # fmt: skip
     return SizeCurve(
         tuple(points), tuple(band), tuple(best), (float(plan.devices), own), _published(), title,

@@ -7,7 +7,7 @@ the tables give what nobody said. Every uncertain condition is a `Known`: a rang
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,14 @@ from engine.errors import InputError
 from engine.estimate.calibration_table import training_calibration
 from engine.estimate.failure_rates import fleet, reliability_parameters
 from engine.estimate.reliability import Array, Real
-from engine.estimate.run_reliability import Checks, RunConditions, through
+from engine.estimate.run_reliability import (
+    Checks,
+    RunConditions,
+    best_spares,
+    slowest_machine,
+    through,
+)
+from engine.estimate.whole_run import ENDS, failure_goodput, restart_hours
 from engine.explain.curves.common import lead_stage
 from engine.workload.answers import Kind
 from engine.workload.reliability_terms import ReliabilityTerms, Spot
@@ -128,9 +135,18 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
 def _useful_hours(answer: Assessment, stage: StagePlan) -> float:
     """Hours of work of a run.
 
-    On spot the plan's time has interruptions in it and times without machines: they come out.
+    What the plan's time has in it of what is told here comes out: of a language model the usual
+    failures and checkpoints (the user's own goodput, where that was given) and the wait for the
+    slowest machine, on spot the interruptions and times without machines.
     """
     hours = answer.best.time.likely
+    if stage.hardware == "gpu" and answer.workload.kind in LLM_TRAINING:
+        gpus = max(stage.units / stage.side_by_side, 1.0)
+        machines = max(stage.machines / stage.side_by_side, 1.0)
+        own = answer.settings.training.goodput_pct
+        kept = float(failure_goodput(gpus)) if own is None else own / 100
+        spread = training_calibration()["parameter.straggler"].value
+        hours *= kept / float(slowest_machine(machines, spread))
     if stage.acquisition != "spot":
         return hours
     rate, restart = likely("spot_interruptions_per_node_day"), likely("restart_h")
@@ -153,8 +169,7 @@ def known(plan: RunPlan, terms: ReliabilityTerms) -> dict[str, Known]:
         _mtbf(plan, terms),
         _decision("checkpoint_stall_h", "save", "Stall of a checkpoint",
                   None if terms.stall_s is None else terms.stall_s / 3600),
-        _decision("restart_h", "restart", "From a failure to useful work",
-                  None if terms.restart_min is None else terms.restart_min / 60),
+        _restart(plan, terms),
         _of_table("swap_share", "swap_share"),
         repair if terms.repair_h is None else _exact(repair, terms.repair_h),
         Known("spread", "Spread of the machines' pace", slow.low, slow.value, slow.high,
@@ -213,6 +228,21 @@ def _decision(id: str, name: str, title: str, own: float | None) -> Known:
     return usual if own is None else _exact(usual, own)
 
 
+def _restart(plan: RunPlan, terms: ReliabilityTerms) -> Known:
+    """From a failure to useful work: fleets of GPUs in step as the training plan has them."""
+    own = None if terms.restart_min is None else terms.restart_min / 60
+    title = "From a failure to useful work"
+    if not (plan.in_step and plan.unit == "GPU"):
+        return _decision("restart_h", "restart", title, own)
+    low, usual, high = (float(restart_hours(float(plan.devices), end)) for end in ENDS)
+    source = (
+        "training_parameters.csv: 20 min where people restart the job (up to 512 GPUs; OPT-175B), "
+        "5 min where it restarts by itself (from 4,096 GPUs; Llama 3 405B), between them by size"
+    )
+    known = Known("restart", title, low, usual, high, "h", source)
+    return known if own is None else _exact(known, own)
+
+
 def _of_table(id: str, name: str) -> Known:
     p = reliability_parameters()[id]
     return Known(name, p.description, p.low, p.likely, p.high, p.unit, p.provenance.source)
@@ -234,6 +264,8 @@ def conditions(
 ) -> RunConditions:
     """The conditions of the run at their likely values, or drawn.
 
+    Without a term for them, as many spare machines stand by as pay for themselves.
+
     z : standard normal draws, shape (draws, conditions), in the order of `found`
     """
     at: dict[str, Real] = {}
@@ -245,7 +277,7 @@ def conditions(
     notice = 0.0
     if plan.spot:
         notice = float(np.max(spot_terms(plan.provider, load_catalogue().running).notice))
-    return RunConditions(
+    run = RunConditions(
         devices=float(plan.devices if plan.in_step else plan.per_machine),
         per_machine=float(plan.per_machine),
         device_mtbf=at["device_mtbf"],
@@ -255,7 +287,7 @@ def conditions(
         longest=plan.useful_hours if plan.in_step else None,
         swap_share=np.minimum(at["swap_share"], 1.0),
         repair=at["repair"],
-        spares=terms.spares if plan.in_step else 0,
+        spares=(terms.spares or 0) if plan.in_step else 0,
         spread=at["spread"] if plan.in_step else 0.0,
         one_slower=terms.one_slower_pct / 100 if plan.in_step else 0.0,
         silent=at["silent"] / 1000 / HOURS_PER_DAY,
@@ -266,6 +298,10 @@ def conditions(
         requeue=at["requeue"] if plan.spot else 0.0,
         had=at["had"] if plan.spot else 1.0,
     )
+    if terms.spares is None and plan.in_step:
+        usual = run if z is None else conditions(plan, terms, found)
+        run = replace(run, spares=best_spares(usual) if z is None else usual.spares)
+    return run
 
 
 def draws(found: dict[str, Known]) -> Array:

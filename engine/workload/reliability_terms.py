@@ -53,9 +53,9 @@ class ReliabilityTerms(Terms):
     )  # fmt: skip
 
     # --- spare machines
-    spares: int = term(
-        0, "Hot spare machines", "spare", unit="machines", ge=0, le=1000,
-        help="Paid, idle, and ready to take over",
+    spares: int | None = term(
+        None, "Hot spare machines", "spare", unit="machines", ge=0, le=1000,
+        help="Paid, idle, and ready to take over; left open, as many as pay for themselves",
     )  # fmt: skip
     repair_h: float | None = term(
         None, "Until a broken machine is replaced", "repair", unit="h", ge=0, le=8760,

@@ -75,8 +75,7 @@ def figures(found: Reliability) -> None:
             f"Lost: {labels.money(found.lost_usd.likely)}, "
             f"{labels.money(found.lost_usd.low)} to {labels.money(found.lost_usd.high)}, or "
             f"{labels.number(found.lost_hours.likely)} {found.plan.unit}-hours. A range holds in 8 "
-            "of 10 cases. The recommendation's own time counts spot interruptions only; here "
-            "failures, checkpoints, restarts and the slowest machine come on top."
+            "of 10 cases."
         )
     )
 

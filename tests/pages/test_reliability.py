@@ -95,6 +95,39 @@ def test_the_same_work_on_twice_the_gpus_takes_half_as_long(answer: Any) -> None
     assert two.usd_per_device_hour == one.usd_per_device_hour
 
 
+def test_what_the_plan_lost_already_is_not_lost_twice() -> None:
+    """The plan's time has failures, checkpoints and the slowest machine in it, as told here."""
+    answer = assess(TRAINING.model_copy(update={"deadline_days": 60}), draws=0)
+    plan = run_plan(answer, ReliabilityTerms(spot=Spot.off))
+    found = reliability(answer, ReliabilityTerms(spot=Spot.off))
+    assert answer.best.acquisition != "spot"
+    at_work = answer.best.time.likely
+    assert plan.useful_hours < at_work
+    assert found.days.likely * 24 == pytest.approx(at_work, rel=0.02)
+
+
+def test_the_largest_published_run_comes_out(answer: Any) -> None:
+    # Llama 3 405B: 419 stops, over 90% of 54 days effective. That counts neither the wait for the
+    # slowest machine nor corruption that nobody saw, both told here.
+    terms = ReliabilityTerms(devices=16_384, run_days=54, like="llama-3-405b", spot=Spot.off)
+    found = reliability(answer, terms)
+    # 16,384 x 54 x 24 / 50,677 hours, on a calendar longer by what is lost.
+    assert found.mtbf.likely == pytest.approx(3.09, rel=0.01)
+    assert found.stops.likely * 54 / found.days.likely == pytest.approx(419, rel=0.02)
+    lost = {x.cause: x.share for x in found.losses}
+    counted = lost["slowest machine"] + lost["silent corruption"]
+    assert found.useful.likely / (1 - counted) == pytest.approx(0.9, abs=0.01)
+
+
+def test_as_many_spares_stand_by_as_pay_unless_told(answer: Any) -> None:
+    big = {"devices": 8192, "run_days": 30.0, "spot": "off"}
+    usual = reliability(answer, parse_terms(ReliabilityTerms, big))
+    none = reliability(answer, parse_terms(ReliabilityTerms, big | {"spares": 0}))
+    assert usual.paid_usd.likely < none.paid_usd.likely
+    told = next(c for c in usual.choices if c.title == "No hot spare")
+    assert told.paid_usd == pytest.approx(none.paid_usd.likely)
+
+
 def test_losses_and_useful_time_make_the_whole(answer: Any) -> None:
     for terms in (ReliabilityTerms(), parse_terms(ReliabilityTerms, FULL)):
         found = reliability(answer, terms)
