@@ -20,9 +20,10 @@ from engine.assessment import (
 )
 from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
-from engine.decide.findings import Findings, usd_per_point
+from engine.decide.findings import Findings, is_batch, usd_per_point
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
+from engine.decide.starting import start_note
 from engine.decide.storing import storage_note
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
@@ -86,7 +87,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         assumptions=tuple(_assumptions(context)),
         architecture=architecture(context, best),
         shares=tuple(context.inputs.shares.items()),
-        warnings=(*f.notes, *_storage(f), *_own_stages(f), *_warnings(best)),
+        warnings=(*f.notes, *_storage(f), *_starts(f), *_own_stages(f), *_warnings(best)),
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
@@ -99,6 +100,24 @@ def _storage(f: Findings) -> tuple[str, ...]:
     fees = f.evaluations[f.best].fees
     note = storage_note(fees, f.context.inputs.point(), f.context) if fees else ""
     return (note,) if note else ()
+
+
+def _starts(f: Findings) -> tuple[str, ...]:
+    """What the starts of machines add where they are rented for one short run after the other."""
+    e = f.evaluations[f.best]
+    runs = float(f.context.inputs.point()["runs_per_month"][0]) if is_batch(f.context) else 0.0
+    notes = []
+    for pool in e.pools:
+        price = pool.unit.prices.get(e.spec.acquisition)
+        if pool.service or price is None or e.spec.acquisition not in ("on_demand", "spot"):
+            continue
+        notes.append(
+            start_note(
+                pool.unit.name, float(pool.paid_units[0]), price.likely, runs,
+                float(pool.busy_hours[0]) / max(runs, 1e-9), float(pool.usd_per_month[0]),
+            )
+        )  # fmt: skip
+    return tuple(n for n in notes if n)
 
 
 def _own_stages(f: Findings) -> tuple[str, ...]:

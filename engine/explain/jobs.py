@@ -21,6 +21,7 @@ from engine.decide.evaluation import Context, Memo
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
+from engine.decide.starting import start_note
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (
     REFERENCE_SERVER,
@@ -445,6 +446,12 @@ def _notes(
                 f"{option.name}: no number of them finishes in time; the part that is not parallel "
                 "takes longer."
             )
+        if option is not None and runs > 0:
+            start = start_note(
+                option.name, option.units, option.usd_per_unit_hour, runs, option.hours.likely,
+                option.usd_per_month.likely,
+            )  # fmt: skip
+            notes += [start] if start else []
         if option is not None and option.units >= 10_000:
             notes.append(
                 f"{count(option.units, 'unit')} of {option.name} is no plan: give more time, or "
