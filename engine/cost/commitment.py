@@ -205,8 +205,12 @@ def statement(demand: Demand, mix: Mix, month_to_month: float, rule: float) -> s
         found = f"commit to {mix.base}: the demand never exceeds them"
     else:
         found = f"commit to {mix.base} and rent more in {mix.bursts:.0%} of the hours"
+    if number(trough) == number(peak):
+        span = f"is {number(peak)} machines in each hour"
+    else:
+        span = f"runs from {number(trough)} to {number(peak)} machines"
     return (
-        f"Demand runs from {number(trough)} to {number(peak)} machines and varies by "
+        f"Demand {span} and varies by "
         f"{month_to_month:.0%} from month to month; the {rule:.0%} rule says {says}. "
         "A machine is worth committing to when it is needed in more than "
         f"{min(mix.break_even_share, 1.0):.0%} of the hours, so {found}."

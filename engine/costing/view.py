@@ -223,11 +223,18 @@ def per_unit(way: Way, currency: Currency) -> list[tuple[str, str, str]]:
     ]
 
 
+def _one(machine: str) -> str:
+    """What a useful hour is of: one GPU of a machine that holds several, or the machine."""
+    if machine.startswith("1 × "):
+        return f"one {machine.removeprefix('1 × ')}"
+    return f"one GPU of {machine}" if " × " in machine else f"one {machine}"
+
+
 def curves_told(report: CostReport) -> list[str]:
     """What the curves of a useful hour are of, the articles' marks in it, and what the mix is."""
     marks = {m.id: f"{m.value:.0%}" for m in report.wins.marks if m.unit == "share of hours"}
     found = [
-        f"One GPU or server of {report.demand.machine}, over {report.months} months. Dots: "
+        f"For {_one(report.demand.machine)}, over {report.months} months. Dots: "
         "break-evens. Dashed lines upright: the articles rent below "
         f"{marks['mark_share_rent']} of the hours, own from {marks['mark_share_on_premises']}, "
         f"build from {marks['mark_share_build']}."

@@ -46,6 +46,8 @@ def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
     payable = fleet.payables()
     rent, owned = payable.get("on_demand"), payable.get("buy")
     other = _elsewhere(case, fleet)
+    # Beside rented parts of a machine nothing is owned, whatever one of the pools could be.
+    buyable = any(w.acquisition == "buy" and w.flow is not None for w in ways)
     drawn = [*payable.values(), *([] if other is None else [other])]
     committed = [w for w in drawn if w.acquisition not in BURSTS]
     utilization = (
@@ -56,7 +58,7 @@ def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
     return Wins(
         utilization=tuple(utilization),
         runs=_runs(case, ways, pool),
-        months=None if rent is None else fleet.months_where(rent, share),
+        months=None if rent is None or not buyable else fleet.months_where(rent, share),
         rent=None
         if owned is None
         else _per_unit(compare.rent_where(owned, 1, share, case.months), fleet.units),
@@ -229,7 +231,7 @@ def _by_runs(
     hours = float(pool.hours_per_run[0])
     if pool.service or hours <= 0:
         return ()
-    most = HOURS_PER_MONTH / hours
+    most = _most_runs(pool)
     found = []
     for way in ways:
         h = way.headline
@@ -241,6 +243,12 @@ def _by_runs(
             ends = ((0.0, h.per_month.likely), (most, h.per_month.likely))
         found.append((curve_label(way), ends))
     return tuple(found)
+
+
+def _most_runs(pool: Pool) -> float:
+    """Runs that the plan's machines can do in a month, those side by side included."""
+    side_by_side = float(pool.paid_units[0]) / float(pool.units[0])
+    return side_by_side * HOURS_PER_MONTH / float(pool.hours_per_run[0])
 
 
 def curve_label(way: Way) -> str:
@@ -260,6 +268,7 @@ def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven
     if each is None or each.likely <= 0:
         return ()
     by_run = Range(each.low, each.likely, each.high)
+    most = _most_runs(pool)
     found = []
     for way in ways:
         if way.id in ("on_demand", "spot", "capacity_block") or way.mix or way.headline is None:
@@ -268,7 +277,7 @@ def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven
         if month.low <= 0:
             continue
         paid = Range(month.low, month.likely, month.high)
-        found.append((way.label, break_even.runs_per_month(paid, by_run, HOURS_PER_MONTH / hours)))
+        found.append((way.label, break_even.runs_per_month(paid, by_run, most)))
     return tuple(found)
 
 

@@ -323,4 +323,9 @@ def _at(shares: Sequence[float], usd: Sequence[float], share: float, currency: C
 def _ticks(currency: Currency) -> str:
     """An expression for the labels of a money axis."""
     sign = currency.sign.replace("'", "")
-    return f"datum.value ? '{sign}' + format(datum.value, '~s') : '{sign}0'"
+    # Prefixes below one are no money: $500m would read as millions.
+    small = "format(datum.value, '~r')"
+    return (
+        f"!datum.value ? '{sign}0' : '{sign}' + "
+        f"(abs(datum.value) < 1 ? {small} : format(datum.value, '~s'))"
+    )

@@ -18,6 +18,8 @@ from pages.components.labels import plain
 from pages.components.tiles import tile
 
 COSTS = "costs"
+# Rows named after hardware need a wider column, which a phone can't hold in place as it scrolls.
+LONG_ITEM, WIDE_PX = 29, 330
 SITES = {Site.colocation: "a colocation", Site.own_room: "a room of your own"}
 COOLINGS = {
     Cooling.automatic: "whatever the racks need",
@@ -113,6 +115,7 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
     by_year = by == "Years"
     rows = view.cash_table(flow, currency, by_year)
     heads = view.periods(report.months, by_year)
+    named = any(len(row.item) > LONG_ITEM for row in rows)
     money = st.column_config.NumberColumn(format="%,.2f")
     st.dataframe(
         [
@@ -126,8 +129,10 @@ def cash_flow(report: CostReport, currency: Currency) -> None:
         ],
         hide_index=True,
         column_config={
-            "Section": st.column_config.TextColumn(width="small"),
-            "Item": st.column_config.TextColumn(width="medium", pinned=True),
+            "Section": st.column_config.TextColumn(width=125),
+            "Item": st.column_config.TextColumn(
+                width=WIDE_PX if named else "medium", pinned=not named
+            ),
             **dict.fromkeys((*heads, "Total"), money),
         },
         height="content",
@@ -148,11 +153,15 @@ def when_each_wins(report: CostReport, currency: Currency) -> None:
     for line in view.curves_told(report):
         st.caption(plain(line))
     rows = view.break_even_rows(report, currency)
-    answer.table(rows, "Break-evens with their ranges, and the articles' marks")
-    st.caption(
-        "Ranges run from the ends at which the commitment does best to those at which it does "
-        "worst. “Never” means that within the hours of a month, or five years, it does not happen."
-    )
+    if rows:
+        answer.table(rows, "Break-evens with their ranges, and the articles' marks")
+        st.caption(
+            "Ranges run from the ends at which the commitment does best to those at which it does "
+            "worst. “Never” means that within the hours of a month, or five years, it does not "
+            "happen."
+        )
+    else:
+        st.markdown("There is no commitment here to compare with paying by the hour.")
     if report.wins.by_runs:
         st.subheader("By the number of runs", anchor=False)
         cost_charts.runs(report, currency)

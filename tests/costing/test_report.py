@@ -481,3 +481,18 @@ def test_what_is_bought_by_the_machine_is_counted_as_the_demand_counts() -> None
     assert max(needed) > seen.best.mix.break_even_share
     assert f"commit to {seen.committed} and rent more" in seen.statement
     assert seen.best.label == f"{seen.committed} GPUs bought, the rest on demand"
+
+
+def test_runs_side_by_side_are_within_what_the_machines_can_do() -> None:
+    # 30 runs a month, several at a time: the lines by the run reach the plan's own runs.
+    found = report("disk-bound-pipeline")
+    most = max(x1 for _, (_, (x1, _)) in found.wins.by_runs)
+    assert found.wins.runs_now == 30
+    assert most >= 30 * (1 - 1e-9)
+
+
+def test_beside_rented_parts_of_a_machine_no_purchase_is_compared() -> None:
+    found = report("fraud-detection")
+    assert all(w.flow is None for w in found.ways if w.acquisition == "buy")
+    assert found.wins.months is None
+    assert found.wins.rent is None
