@@ -24,6 +24,7 @@ from engine.calibrate.training import (
 )
 from engine.catalogue import load_catalogue
 from engine.estimate.model_shape import shape_from_size
+from engine.estimate.plan_space import forget_plans
 from engine.estimate.search import search
 from engine.estimate.shape import ModelShape
 from engine.estimate.training import LEGACY, StepInputs, step_time
@@ -67,6 +68,12 @@ def jobs() -> dict[str, Job]:
         "405B on every size": Job(dense, 15e12, (choice,), seq_len=8192),
         "8x7B on every size": Job(moe, 2e12, (choice,), deadline_days=30),
     }
+
+
+def _anew(job: Job) -> object:
+    """A search that finds nothing kept of an earlier one."""
+    forget_plans()
+    return search(job)
 
 
 def one_prediction_us() -> float:
@@ -177,13 +184,13 @@ def run() -> float:
     for name, job in jobs().items():
         found = search(job)
         n = 0 if isinstance(found, NothingFits) else len(found)
-        print(f"  search, {name}: {_milliseconds(lambda j=job: search(j)):.0f} ms, "  # type: ignore[misc]
+        print(f"  search, {name}: {_milliseconds(lambda j=job: _anew(j)):.0f} ms, "  # type: ignore[misc]
               f"{n:,} plans fit (limit 1,000)")  # fmt: skip
     job, networks = jobs()["8x7B on every size"], load_catalogue().networks.values()
     whole = _milliseconds(lambda: plan_training(job, networks=networks), 3)
     print(f"  the page's answer, networks compared: {whole:.0f} ms")
     against_llm_analysis()
-    return _milliseconds(lambda: search(jobs()["405B on 16,384 GPUs"]))
+    return _milliseconds(lambda: _anew(jobs()["405B on every size"]))
 
 
 if __name__ == "__main__":

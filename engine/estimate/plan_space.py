@@ -104,6 +104,11 @@ def kept_plans(job: Job, hw: Hardware, sizes: Mapping[int, int]) -> PlanSpace:
     )  # fmt: skip
 
 
+def forget_plans() -> None:
+    """Drop the kept spaces, so that the next search makes its own: for measuring its time."""
+    _kept.cache_clear()
+
+
 @dataclass(frozen=True, slots=True)
 class _Like:
     """What a space depends on: of a job, and of the machines."""

@@ -25,7 +25,7 @@ def test_sizes_multiply_and_every_rank_has_work(shape, gpus: int) -> None:
     assert (p.micro_batch * p.micro_batches * p.dp >= 512).all()
     assert ((p.dp * p.cp) % p.shard == 0).all()
     assert (p.layers >= shape.layers).all()
-    assert (p.layers <= 1.05 * shape.layers).all()
+    assert (p.layers <= 1.125 * shape.layers).all()
     # A pipeline that interleaves needs a micro-batch for each stage.
     assert ((p.pp == 1) | (p.micro_batches >= p.pp)).all()
     assert ((p.pp == 1) | (p.zero == 1)).all()
@@ -35,6 +35,22 @@ def test_sizes_multiply_and_every_rank_has_work(shape, gpus: int) -> None:
 
 def holds(p, **sizes: float) -> bool:
     return bool(np.all([getattr(p, k) == v for k, v in sizes.items()], axis=0).any())
+
+
+def test_an_uneven_split_is_paced_by_its_fullest_stage() -> None:
+    # DeepSeek-V2 (arXiv 2405.04434, 3.1.3): 60 layers on 16 stages, 4 on the fullest: as slow as
+    # 64 layers. Two or four chunks a rank are no more uneven, eight would be 128 layers.
+    sixty = llama(60, 5120, 64, 13_824)
+    p = enumerate_plans(sixty, HW, 512, 4096, 1024, "pretrain")
+    deep = p.take(p.pp == 16)
+    assert len(deep)
+    assert set(deep.layers.tolist()) == {64.0}
+    assert deep.vp.max() == 4
+    even = p.take((p.pp == 4) & (p.vp == 1))
+    assert set(even.layers.tolist()) <= {60.0}
+    # 33 layers on 32 stages take as long as 64: no plan.
+    assert not (enumerate_plans(llama(33, 4096, 32, 11_008), HW, 32, 4096, 512, "pretrain").pp
+                == 32).any()  # fmt: skip
 
 
 def test_plans_that_were_run_are_among_them() -> None:

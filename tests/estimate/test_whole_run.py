@@ -43,7 +43,7 @@ def test_errors_that_are_independent_add_in_squares() -> None:
 
 
 def test_goodput_of_a_thousand_gpus_by_hand() -> None:
-    # M = 30,000 / 1,024 = 29.3 h; the decision's stall of 0.0083 h (30 s; a second table said 20 s),
+    # M = 30,000 / 1,024 = 29.3 h; the decision's stall of 0.0083 h (not a second table's 20 s),
     # so a checkpoint each sqrt(2 x 0.0083 x 29.3) = 0.697 h: 1.19% + 1.19%. A third of the way (in
     # logs) from 512 to 4,096 GPUs a restart takes 0.33^(2/3) x 0.083^(1/3) = 0.208 h: 0.71%.
     # Together 3.09%; operations leave 88%.
