@@ -51,7 +51,7 @@ def test_a_reward_model_has_one_output_in_the_heads_place() -> None:
     [
         ("mistral", "MistralForCausalLMDraft"),  # a draft model of another build
         ("llama", "MyOwnForCausalLM"),
-        ("bart", "BartForCausalLM"),  # the decoder alone
+        ("bart", "BartDecoderWrapper"),  # the decoder alone, without a head
         ("modernbert-decoder", "ModernBertDecoderModel"),  # its head has layers of its own
     ],
 )

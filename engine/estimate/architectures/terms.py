@@ -193,6 +193,8 @@ def count(formula: Formula, config: Config) -> Count:
             roles[role] = reader.total(_parsed(written))
     if reader.unlisted:
         missing = missing or f"it does not list its {reader.unlisted}, a usual pattern is taken"
+    if reader.uneven:
+        missing = missing or f"its {reader.uneven} does not divide what is shared among them"
     for key, value in formula.guards.items():
         found = reader.text(key)
         if found not in ("", value):
@@ -209,6 +211,7 @@ class Reader:
         self.defaults = defaults().get(formula.model_type, {})
         self.found: dict[str, int] = {}
         self.unlisted = ""  # a list of layers' kinds that the file would have to state
+        self.uneven = ""  # a key that does not divide what is shared by it
 
     def total(self, terms: tuple[Monomial, ...]) -> int:
         """The sum of the products."""
@@ -223,6 +226,8 @@ class Reader:
                     one = Fraction(0)
                     break
                 one *= Fraction(value) ** power
+            if coefficient.denominator == 1 and one.denominator > 1:
+                self.uneven = next(key for key, power in powers if power < 0)
             result += one
         return round(result)
 
