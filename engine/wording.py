@@ -19,6 +19,9 @@ def rounded(value: float, digits: int = 3) -> float:
     return round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 
+LONG_MS = 10_000.0  # from here on milliseconds read as seconds
+
+
 def number(value: float, unit: str = "", digits: int = 3) -> str:
     """A number with thousands separators and its unit."""
     shown = rounded(float(value), digits)
@@ -75,6 +78,8 @@ def quantity(amount: float, unit: str) -> str:
         return f"{money(amount)} a {_PER.get(per, per)}" if per else money(amount)
     if unit in ("h", "hours"):
         return duration(amount)
+    if unit == "ms" and amount >= LONG_MS:
+        return duration(amount / 3.6e6)
     return number(amount * 100, "%") if unit == "share" else number(amount, unit)
 
 

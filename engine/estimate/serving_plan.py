@@ -260,6 +260,7 @@ def _kept(
 ) -> tuple[Array, Array]:
     """Replicas needed and machines kept at rates of an hour, bursts and spare ones included."""
     replicas = np.ceil(rates * ask.traffic.burst * ask.room / requests_per_s - 1e-9)
+    replicas = np.where(rates > 0.0, np.maximum(replicas, 1.0), replicas)
     return replicas, with_spare(candidate, replicas, ask)
 
 

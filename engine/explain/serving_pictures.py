@@ -37,6 +37,20 @@ class LoadCurve:
     on_mean: bool
     target: float | None
 
+    @property
+    def ceiling(self) -> float:
+        """The latency up to which the lines are drawn, in ms.
+
+        The queue at the end grows without bound: what lies far above target, plan and both lines'
+        beginnings is cut.
+        """
+        plan, begin = self.point[1] * 3.0, max(self.mean[0][1] * 4.0, self.slow[0][1] * 1.3)
+        return min(max(y for _, y in self.slow), max(plan, begin, (self.target or 0.0) * 1.3))
+
+    def drawn(self, line: Points) -> list[tuple[float, float]]:
+        """What of a line stands below the ceiling."""
+        return [p for p in line if p[1] <= self.ceiling]
+
 
 @dataclass(frozen=True, slots=True)
 class DayPicture:

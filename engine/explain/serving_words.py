@@ -31,7 +31,9 @@ QUALITY = {
 
 
 def seconds(value: float) -> str:
-    """A latency: 0.85 s, 70 ms."""
+    """A latency: 0.85 s, 70 ms; 30 min where it is that long."""
+    if value >= 120.0:
+        return duration(value / 3600.0)
     return f"{rough(value)} s" if value >= 0.995 else f"{rough(value * 1e3)} ms"
 
 

@@ -29,17 +29,14 @@ _USD_RUN = "datum.value < 10 ? format(datum.value, '$.2~f') : format(datum.value
 
 def load(found: LoadCurve) -> Layer:
     """A latency against the load of one replica: mean, percentile, target, where the plan runs."""
-    top, here = max(y for _, y in found.slow), found.point[1]
-    # The queue at the end grows without bound: what lies far above target and plan is cut.
-    ceiling = min(top, max(here * 3.0, (found.target or 0.0) * 1.3, found.mean[0][1] * 4.0))
+    ceiling = found.ceiling
     end = found.mean[-1][0]
     at = {
         "x": _axis("x", "Requests a second to one replica", {"tickCount": 5}, {"zero": True}),
         "y": _axis("y", found.y_title, {"tickCount": 4, "format": ",~r"},
                    {"domain": [0, ceiling], "clamp": True}),
     }  # fmt: skip
-    mean = [p for p in found.mean if p[1] <= ceiling]
-    slow = [p for p in found.slow if p[1] <= ceiling]
+    mean, slow = found.drawn(found.mean), found.drawn(found.slow)
     layers = [
         _line(mean, at), _line(slow, at, strokeDash=[5, 3], strokeWidth=1.6),
         _word(*_clear(slow, found.point[0], end), found.slow_name, at, align="right", dx=-4, dy=-7),

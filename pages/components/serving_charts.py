@@ -20,10 +20,7 @@ _BESIDE: dict[bool, dict[str, Any]] = {
 
 def load(found: LoadCurve) -> None:
     """A latency against the load of one replica: mean, percentile, target, where the plan runs."""
-    top = max(y for _, y in found.slow)
-    here = found.point[1]
-    # The queue at the end grows without bound: what lies far above target and plan is cut.
-    ceiling = min(top, max(here * 3.0, (found.target or 0.0) * 1.3, found.mean[0][1] * 4.0))
+    ceiling = found.ceiling
     x = vl.axis("x", "Requests a second to one replica", axis={"grid": False, "tickCount": 5},
                 scale={"nice": False, "zero": True})  # fmt: skip
     y = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": ",~r"},
@@ -33,8 +30,7 @@ def load(found: LoadCurve) -> None:
     beside = _BESIDE[found.on_mean]
     if found.point[0] < end / 4:  # no room to its left
         beside = {**beside, "align": "left", "dx": 10}
-    mean = [p for p in found.mean if p[1] <= ceiling]
-    slow = [p for p in found.slow if p[1] <= ceiling]
+    mean, slow = found.drawn(found.mean), found.drawn(found.slow)
     layers: list[Layer] = [
         vl.line(mean, at),
         vl.line(slow, at, strokeDash=[6, 4], strokeWidth=2),

@@ -17,10 +17,11 @@ from engine.explain.serving import serving_report
 from engine.explain.serving_shapes import numbers_of, published_models
 from engine.explain.serving_table import serving_csv
 from engine.report.link import decode_settings, encode
+from engine.report.plan_serving import serving_document
 from engine.report.table import COLUMNS
 from engine.workload.answers import Kind
 from engine.workload.serving_terms import DayShape, Keep, ServingTerms, Weights
-from engine.workload.settings import Settings
+from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
 PAGE = "pages/serving_plan.py"
@@ -194,8 +195,9 @@ def test_the_simulation_says_whether_the_plan_holds(app: Open) -> None:
         ({"model_params_b": 20_000}, {}, "The smallest thing that would"),
         ({"model_params_b": 70, "rate_per_s": 1e5}, {}, "more than any single provider"),
         ({"rate_per_s": 1e9}, {}, "Nobody rents that many"),
+        ({"tokens_in": 3e6, "latency_ms": None}, {}, "First token within"),
     ],
-    ids=["no rate", "first", "each", "nowhere", "many", "too many"],
+    ids=["no rate", "first", "each", "nowhere", "many", "too many", "long"],
 )
 def test_what_cannot_be_planned_is_a_plain_answer(
     app: Open, answers: dict[str, Any], terms: dict[str, Any], text: str
@@ -226,3 +228,18 @@ def test_the_csv_holds_every_figure_and_no_formula() -> None:
     hours = [float(r[3]) for r in table if r[0] == "Hour of the day" and r[1].endswith("rate")]
     assert sum(hours) / 24 == pytest.approx(25)
     assert not [cell for row in table for cell in row if cell[:1] in "=@+" if cell]
+
+
+@pytest.mark.parametrize("prompt", [1.0, 3e6])
+@pytest.mark.parametrize("answer", [1.0, 1e5])
+@pytest.mark.parametrize("rate", [1e-6, 1e4])
+def test_the_ends_of_every_range_give_a_page_and_a_document(
+    prompt: float, answer: float, rate: float
+) -> None:
+    told = {**CHAT, "tokens_in": prompt, "tokens_out": answer, "rate_per_s": rate}
+    w = Workload.model_validate({**told, "latency_ms": None})
+    report = serving_report(w, ServingTerms(), load_catalogue(), date.today())
+    assert serving_document(report, w, USUAL).sections
+    if report.chosen is not None:
+        assert report.chosen.machines >= 1
+        assert report.chosen.usd_per_month.likely > 0
