@@ -12,7 +12,7 @@ from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.parameters import cost_parameters, value
 from engine.cost.worked_cases import WorkedCase
 from engine.cost.worked_cases.case import GPUS_PER_NODE
-from engine.costing.equal_work import EqualWork, OptionOnWork, Verdict
+from engine.costing.equal_work import EqualWork, OptionOnWork, Seen, Verdict
 from engine.wording import count, day, money, number
 
 Tone = Literal["green", "orange", "red"]
@@ -148,30 +148,30 @@ def told(equal: EqualWork) -> str:
     )
 
 
-def priced(equal: EqualWork) -> list[tuple[str, OptionOnWork]]:
-    """Each option's dated price in words, and how the article's own price is read."""
+def priced(equal: EqualWork) -> list[tuple[str, str, Seen]]:
+    """Each option's dated price in words, its source with the article's own price, and its age."""
     found = []
     for o in equal.options:
         seen = o.price
         readings = ", ".join(f"{money(usd)} {reading}" for reading, usd in o.at_article_usd)
-        text = (
-            f"Option {o.id}: {seen.text}, {day(seen.as_of)}, {seen.confidence} confidence: "
-            f"{seen.source}. At the article's own price: {readings}"
+        found.append(
+            (
+                f"Option {o.id}: {money(seen.usd, 5)} {seen.unit}, {seen.text}",
+                f"{day(seen.as_of)}, {seen.confidence} confidence: {seen.source}. "
+                f"At the article's own price: {readings}.",
+                seen,
+            )
         )
-        found.append((text, o))
     return found
 
 
-def owned_rows(equal: EqualWork) -> list[dict[str, str]]:
-    """What Option C's dollars are made of, each row with its source."""
+def owned_rows(equal: EqualWork) -> list[tuple[str, str, str]]:
+    """What Option C's dollars are made of: item, dollars and source of each row, then the sum."""
     flow = equal.options[-1].flow
     if flow is None:
         return []
-    found = [
-        {"Item": r.item, "Dollars": _exact(r.total), "Source": "; ".join(r.sources)}
-        for r in flow.table()
-    ]
-    return [*found, {"Item": "In all", "Dollars": _exact(float(flow.total)), "Source": ""}]
+    found = [(r.item, _exact(r.total), "; ".join(r.sources)) for r in flow.table()]
+    return [*found, ("In all", _exact(float(flow.total)), "")]
 
 
 def _row(what: str, *cells: str) -> dict[str, str]:

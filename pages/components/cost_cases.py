@@ -80,12 +80,20 @@ def _options(case: WorkedCase, today: date) -> None:
     _chips(options_view.chips(equal))
     _table(options_view.equal_rows(equal), "Options A, B and C on the same tokens")
     st.caption(plain(options_view.told(equal)))
-    for text, option in options_view.priced(equal):
-        st.caption(f"{plain(text)} · {labels.aged(option.price.freshness, option.price.age_days)}")
+    for head, source, price in options_view.priced(equal):
+        with st.container(gap="xxsmall"):
+            st.markdown(f"{plain(head)} · {labels.aged(price.freshness, price.age_days)}")
+            st.caption(plain(source))
     rows = options_view.owned_rows(equal)
     if rows:
         with st.expander("What Option C's dollars are made of", icon=":material/receipt_long:"):
-            answer.table(rows, "Option C, row by row, with sources")
+            answer.table(
+                [{"Item": item, "Dollars": dollars} for item, dollars, _ in rows],
+                "Option C, row by row",
+            )
+            for item, _, source in rows:
+                if source:
+                    st.caption(f"**{plain(item)}**: {plain(source)}")
     st.caption(
         "Your own options are compared on the same work in “All ways to pay for it” above: by the "
         "run, the million units or the useful hour."

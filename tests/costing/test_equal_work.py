@@ -175,5 +175,8 @@ def test_the_view_tells_what_the_article_says_and_what_its_money_trains() -> Non
         "fits", "misses the deadline", "misses the deadline",
     ]  # fmt: skip
     owned = view.owned_rows(on(articles_work()))
-    assert owned[-1] == {"Item": "In all", "Dollars": "$756,483.80", "Source": ""}
-    assert all(row["Source"] for row in owned[:-1])
+    assert owned[-1] == ("In all", "$756,483.80", "")
+    assert all(source for _, _, source in owned[:-1])
+    (_, _, c) = view.priced(on(articles_work()))
+    assert c[0] == "Option C: $515,000 to buy, of 430,000 to 600,000, DGX B200"
+    assert c[1].endswith("At the article's own price: $362,000 with 2,400 in each of 32 months.")
