@@ -265,6 +265,16 @@ def megatron_type(
     return np.asarray(np.isin(stack, (TUNED, PLAIN, LEGACY))).astype(float)
 
 
+def launched_as_pytorch(plans: Plans, software: Software, precision: str) -> NDArray[np.bool_]:
+    """Whether a plan that is timed as Megatron-type code starts in PyTorch's all the same.
+
+    Where nothing splits the model, the launch kit takes PyTorch, but for 8-bit products, which
+    are the vendor's recipes' alone.
+    """
+    alone = plans.tp * plans.pp * plans.cp * plans.ep == 1
+    return np.asarray(alone & (software in ("recipes", "own") and precision not in ("fp8", "fp4")))
+
+
 def step_inputs(
     shape: ModelShape, plans: Plans, hw: Hardware, seq_len: float, task: str,
     year: float | Array, software: Software = "recipes",

@@ -20,8 +20,10 @@ from engine.estimate.parallelism import (
     NONE,
     SELECTIVE,
     Plans,
+    Software,
     enumerate_plans,
     joined,
+    launched_as_pytorch,
 )
 from engine.estimate.plan_memory import plans_memory
 from engine.estimate.shape import ModelShape
@@ -78,11 +80,29 @@ def space_of(job: Job, plans: Plans, hw: Hardware, levels: Sequence[int] = LEVEL
 
 
 def memory_of(job: Job, plans: Plans, hw: Hardware) -> MemoryBreakdown:
-    """Memory of plans of a job [GiB]."""
-    return plans_memory(
-        job.shape, plans, job.seq_len, job.task, job.precision, job.software, job.lora_rank,
-        hw.recipes,
-    )  # fmt: skip
+    """Memory of plans of a job [GiB], in the code in which each would be launched."""
+
+    def of(some: Plans, software: Software) -> MemoryBreakdown:
+        return plans_memory(
+            job.shape, some, job.seq_len, job.task, job.precision, software, job.lora_rank,
+            hw.recipes,
+        )  # fmt: skip
+
+    told = of(plans, job.software)
+    alone = np.flatnonzero(launched_as_pytorch(plans, job.software, job.precision))
+    if not len(alone):
+        return told
+    # Levels of recomputation, if there are several, stand above the plans as rows of their own.
+    levels = plans.recompute if plans.recompute.ndim > 1 else plans.recompute[alone]
+    each = (plans.tp if f.name == "recompute" else getattr(plans, f.name) for f in fields(Plans))
+    native = of(replace(Plans(*(a[alone] for a in each)), recompute=levels), "pytorch")
+    shape = np.shape(told.total)
+    parts = []
+    for f in fields(told):
+        part = np.array(np.broadcast_to(getattr(told, f.name), shape))
+        part[..., alone] = getattr(native, f.name)
+        parts.append(part)
+    return MemoryBreakdown(*parts)
 
 
 def every_plan(job: Job, hw: Hardware, sizes: Mapping[int, int]) -> PlanSpace:

@@ -20,6 +20,7 @@ from engine.estimate.parallelism import (
     FULL,
     SELECTIVE,
     Plans,
+    launched_as_pytorch,
     megatron_type,
     network_of,
     of_a_usual_kind,
@@ -164,7 +165,9 @@ def training_plan(found: Found, i: int) -> TrainingPlan:
     p, job = found.plans, found.job
     hw = found.hardware[int(found.which[i])][0]
     recompute: Recompute = {SELECTIVE: "selective", FULL: "full"}.get(int(p.recompute[i]), "none")  # type: ignore[assignment]
-    fsdp = p.zero[i] >= 3 or megatron_type(p, job.software, hw.recipes, job.task)[i] == 0
+    megatron = megatron_type(p, job.software, hw.recipes, job.task)[i] > 0
+    alone = launched_as_pytorch(p, job.software, job.precision)[i]
+    fsdp = p.zero[i] >= 3 or alone or not megatron
     stack: Stack = "fsdp" if fsdp else "megatron"
     whole, shard = int(p.dp[i] * p.cp[i]), int(p.shard[i])
     unsharded = shard == 1 < whole

@@ -110,6 +110,20 @@ def test_weights_in_four_bits_are_shared_where_one_card_has_no_room_for_the_sequ
     assert (found.plans.zero < 3).all()
 
 
+def test_the_smallest_fleet_is_counted_in_the_code_in_which_it_is_launched() -> None:
+    # 8B with adapters at 32,768 tokens: by the recipes' memory one card of 80 GB would do (73 GiB),
+    # but what nothing splits is started in PyTorch, where logits of 32,768 x 128,256 in 32 bits
+    # stand beside their copy and gradient (16.8 GB each): more than one card.
+    job = Job(B8, 1e9, (FAST,), task="lora", seq_len=32_768)
+    told = smallest_fit(job)
+    assert not isinstance(told, NothingFits)
+    assert told.plan.gpus == 2
+    for tokens in (2048, 8192):
+        short = smallest_fit(replace(job, seq_len=tokens))
+        assert not isinstance(short, NothingFits)
+        assert (short.plan.gpus, short.plan.stack) == (1, "fsdp")
+
+
 def test_weights_in_four_bits_are_pytorchs() -> None:
     # Vendors' recipes keep none: memory and time are those of PyTorch's code.
     told = first(Job(B8, 1e8, (FAST,), task="qlora", gpus=(1, 1)))
