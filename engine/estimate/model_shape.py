@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ImportFileError, InputError
-from engine.estimate.architectures import decoder, hybrid, other, special, terms
+from engine.estimate.architectures import (
+    decoder,
+    hybrid,
+    other,
+    sequence_experts,
+    special,
+    terms,
+)
 from engine.estimate.architectures.heads import as_named
 from engine.estimate.architectures.outline import outline
 from engine.estimate.architectures.reading import ALIASES, Config
@@ -33,6 +40,8 @@ MOST_PARAMS = 1e15
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 ADVICE = "the config.json that lies beside the model's weights"
 SIZES = "the config.json that lies beside it"
+# Readers that count by themselves, by model type.
+OWN = (special.READERS, hybrid.READERS, sequence_experts.READERS)
 # Files that lie beside a config.json, by a key that only they have.
 LOOKALIKES = (
     ({"weight_map"}, "is the index of the weights, it states no widths", SIZES),
@@ -198,7 +207,7 @@ def _deepseek_native(data: dict[str, Any]) -> dict[str, Any]:
 
 def _counted(config: Config) -> ModelShape:
     """Counts by the formula of the file's class; else by hand; else like Llama, and it is said."""
-    own = special.READERS.get(config.model_type) or hybrid.READERS.get(config.model_type)
+    own = next((r[config.model_type] for r in OWN if config.model_type in r), None)
     if own is not None:
         return own(config)
     if config.has("down_block_types") and config.has("block_out_channels"):
@@ -254,7 +263,7 @@ def _around(config: Config, inner: dict[str, Any]) -> ModelShape | None:
         kind in SPECS
         or kind in other.READERS
         or kind == config.model_type
-        or not (kind in special.READERS or kind in hybrid.READERS or terms.formula_of({}, kind))
+        or not (any(kind in readers for readers in OWN) or terms.formula_of({}, kind))
     ):
         return None
     text = dict(inner)
