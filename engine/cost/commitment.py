@@ -200,7 +200,8 @@ def statement(demand: Demand, mix: Mix, month_to_month: float, rule: float) -> s
     says = "the cloud" if month_to_month > rule else "committed machines"
     trough, peak = float(demand.levels[demand.shares > 0].min()), demand.peak
     if mix.base == 0:
-        found = "commit to none: every machine would idle too long"
+        idle = ": every machine would idle too long" if mix.break_even_share < 1 else ""
+        found = f"commit to none{idle}"
     elif mix.bursts == 0:
         found = f"commit to {mix.base}: the demand never exceeds them"
     else:
@@ -209,11 +210,18 @@ def statement(demand: Demand, mix: Mix, month_to_month: float, rule: float) -> s
         span = f"is {number(peak)} machines in each hour"
     else:
         span = f"runs from {number(trough)} to {number(peak)} machines"
+    if mix.break_even_share >= 1:
+        so = (
+            "Even a machine that is needed in every hour costs less by the hour than committed, so "
+        )
+    else:
+        so = (
+            "A machine is worth committing to when it is needed in more than "
+            f"{mix.break_even_share:.0%} of the hours, so "
+        )
     return (
-        f"Demand {span} and varies by "
-        f"{month_to_month:.0%} from month to month; the {rule:.0%} rule says {says}. "
-        "A machine is worth committing to when it is needed in more than "
-        f"{min(mix.break_even_share, 1.0):.0%} of the hours, so {found}."
+        f"Demand {span} and varies by {month_to_month:.0%} from month to month; the {rule:.0%} "
+        f"rule says {says}. {so}{found}."
     )
 
 

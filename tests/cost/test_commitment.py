@@ -92,6 +92,14 @@ def test_the_thirty_percent_rule_becomes_a_sentence() -> None:
     assert "commit to 4 and rent more in 40% of the hours" in text
 
 
+def test_a_base_that_is_dearer_in_every_hour_is_said_so() -> None:
+    # 4 an hour committed against 2 by the hour: 200% of the hours, which no month has.
+    text = statement(constant(3), best_mix(constant(3), 4.0, 2.0), 0.0, rule=0.3)
+    assert text.startswith("Demand is 3 machines in each hour and varies by 0%")
+    assert "Even a machine that is needed in every hour costs less by the hour" in text
+    assert text.endswith("so commit to none.")
+
+
 def test_senseless_demands_are_refused_by_field() -> None:
     with pytest.raises(InputError, match="hourly_log"):
         hourly([])
