@@ -103,7 +103,7 @@ def leave_out(t: Table, families: NDArray[np.str_], start: Fit) -> LeftOut:
     for family in sorted(set(families.tolist())):
         out = np.flatnonzero(families == family)
         seen, unseen = t.take(np.flatnonzero(families != family)), t.take(out)
-        fits[family] = fit(seen, start=start, evaluations=12)
+        fits[family] = fit(seen, start=start, evaluations=30)
         for name, part in residuals(unseen, fits[family]).items():
             errors[name][out] = part
         fitted[out] = np.isin(unseen.generation, seen.generation)

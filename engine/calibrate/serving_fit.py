@@ -53,7 +53,7 @@ def weights_of(t: Table) -> Array:
     return np.where(t.engine == "llamacpp-any", 0.4 * weight, weight)
 
 
-def fit(t: Table, start: Fit | None = None, evaluations: int = 25) -> Fit:
+def fit(t: Table, start: Fit | None = None, evaluations: int = 100) -> Fit:
     """Parameters that agree best with the rows."""
     design, memory = design_of(t), fit_memory(t)
     weight = np.sqrt(weights_of(t))
@@ -94,7 +94,7 @@ def fit(t: Table, start: Fit | None = None, evaluations: int = 25) -> Fit:
         else:
             break
         x, rows, counts = x + step, new_rows, new_counts
-        if before - after < 1e-4 * before:
+        if before - after < 2e-5 * before:
             break
     errors = np.sqrt(np.diag(np.linalg.inv(curvature.toarray())))
     return Fit(x, errors, design.names, memory)

@@ -273,17 +273,21 @@ def cache_divisor(net: Network, plan: Plan) -> Real:
 def allreduce_seconds(
     net: Network, hw: Hardware, plan: Plan, eff: Efficiencies, tokens: Real
 ) -> Real:
-    """Two all-reduces per layer of `tokens` activations in 16 bits [3].
+    """Two exchanges per layer of `tokens` activations in 16 bits: all-reduces [3].
 
-    Attention by data needs none of its own: there one remains, of the experts, sent as a gather
-    before them and a scatter after.
+    Attention by data needs none of its own. There the two are a gather before the feed-forward
+    layer and a scatter after it, or of routed experts what each token sends to the GPUs of its k:
+    of n GPUs (n − 1)·(1 − (1 − 1/n)^k) others, there in the weights' precision, back in 16 bits.
     """
     n = np.asarray(plan.tp)
     far = n > hw.domain
     latency = eff.allreduce_us * 1e-6 * np.where(far, eff.pcie_allreduce, 1.0)
     link = np.where(far, hw.host_link * eff.pcie_share, hw.link * eff.link_share)
-    sent = np.where(np.asarray(plan.attention_dp) > 0, 1.0, 2.0)
-    volume = sent * (n - 1.0) / n * tokens * net.hidden * 2.0
+    others = (n - 1.0) / n
+    routed = others * (1.0 - others**net.top_k) * (np.clip(plan.weight_bytes, 1.0, 2.0) + 2.0) / 4.0
+    by_data = np.where(np.asarray(net.experts) > 1, np.minimum(routed, others), others)
+    share = np.where(np.asarray(plan.attention_dp) > 0, by_data, 2.0 * others)
+    volume = share * tokens * net.hidden * 2.0
     calls = 2.0 * net.layers * np.where(n > 1, 1.0, 0.0)
     return np.asarray(calls * (latency * np.log2(np.maximum(n, 2.0)) ** 0.5 + volume / link))
 
@@ -344,7 +348,8 @@ def decode_seconds(
     product = products(net, hw, plan, eff, b, eff.matmul * eff.matmul_decode, b)
     cached = b * cache_bytes(net, plan, context) / cache_divisor(net, plan)
     cache = cached / (hw.bandwidth * eff.kv_read)
-    overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * b
+    own = b / np.where(np.asarray(plan.attention_dp) > 0, plan.tp, 1.0)  # of each scheduler
+    overhead = eff.step_us + eff.layer_us * net.layers + eff.sequence_us * own
     return product + cache + allreduce_seconds(net, hw, plan, eff, b) + overhead * 1e-6
 
 
