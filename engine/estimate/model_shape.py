@@ -42,6 +42,12 @@ ADVICE = "the config.json that lies beside the model's weights"
 SIZES = "the config.json that lies beside it"
 # Readers that count by themselves, by model type.
 OWN = (special.READERS, hybrid.READERS, sequence_experts.READERS)
+# Words of reasons for which a count can be far off, and how a user can tell.
+UNCOUNTED = ("not known here", "not counted", "counted like", "read like")
+CHECK = (
+    "compare the total with total_size in model.safetensors.index.json, "
+    "two bytes a parameter at 16 bits"
+)
 # Files that lie beside a config.json, by a key that only they have.
 LOOKALIKES = (
     ({"weight_map"}, "is the index of the weights, it states no widths", SIZES),
@@ -84,6 +90,9 @@ def shape_from_config(data: Any, name: str = "") -> ModelShape:
     shape = as_named(config, _counted(config))
     if shape.kind == "encoder" and config.model_type:
         shape = replace(shape, kv_layers=0)  # it reads a text once and keeps nothing
+    why = shape.why_approximate
+    if not shape.exact and any(words in why for words in UNCOUNTED):
+        shape = replace(shape, why_approximate=f"{why}; {CHECK}")
     return replace(shape, note=_doubt(shape, config))
 
 
@@ -149,7 +158,17 @@ def _refuse_lookalikes(data: dict[str, Any], name: str) -> None:
         return
     for keys, wrong, right in LOOKALIKES:
         if keys & data.keys():
-            raise _error(wrong, name, right)
+            raise _error(_weighed(data) + wrong, name, right)
+
+
+def _weighed(data: dict[str, Any]) -> str:
+    """What an index of weights tells of a model's size, as the beginning of a sentence."""
+    told = data.get("metadata")
+    stated = told.get("total_size") if isinstance(told, dict) else None
+    if not isinstance(stated, int) or isinstance(stated, bool) or not 0 < stated < MOST_PARAMS:
+        return ""
+    return (f"states {stated:,} bytes, which is {rough(stated / 2e9)}B parameters at 16 bits, "
+            "but it ")  # fmt: skip
 
 
 def _unified(data: dict[str, Any], name: str) -> dict[str, Any]:

@@ -94,7 +94,9 @@ def attention_params(config: Config, spec: Spec, s: Sizes) -> int:
     if spec.qk_norm == "head" or (spec.qk_norm == "none" and config.flag("use_qk_norm")):
         count += 2 * s.head_dim
     elif spec.qk_norm == "full":
-        count += q + kv
+        # One family sizes these norms by hidden / heads whatever width of the heads is stated.
+        norm = s.hidden // s.heads if config.model_type == "olmoe" else s.head_dim
+        count += norm * (s.heads + s.kv_heads)
     if config.model_type == "gpt_oss":
         count += s.heads  # attention sinks
     return count

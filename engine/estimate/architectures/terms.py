@@ -39,6 +39,9 @@ PERIODIC = ("gemma", "qwen3_next", "qwen3_5", "shieldgemma2", "t5gemma")
 TIED_BY_EITHER = ("glm4v", "llava", "llava_next_video", "llava_onevision",
                   "minimax_m3_vl", "qwen2_vl", "qwen2_5_vl")  # fmt: skip
 TIED_BY_PART = ("shieldgemma2",)
+# Families that take hidden / heads as a head's width whatever head_dim a file states.
+OWN_WIDTH = ("fuyu", "glm46v", "glm4v", "lfm3_vl", "mllama", "moonshine", "persimmon",
+             "qwen2_vl", "qwen2_5_vl", "roformer", "stablelm", "wavlm")  # fmt: skip
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
@@ -195,6 +198,8 @@ def count(formula: Formula, config: Config) -> Count:
         missing = missing or f"it does not list its {reader.unlisted}, a usual pattern is taken"
     if reader.uneven:
         missing = missing or f"its {reader.uneven} does not divide what is shared among them"
+    if reader.odd_width:
+        missing = missing or f"its {reader.odd_width} is not counted"
     for key, value in formula.guards.items():
         found = reader.text(key)
         if found not in ("", value):
@@ -212,6 +217,7 @@ class Reader:
         self.found: dict[str, int] = {}
         self.unlisted = ""  # a list of layers' kinds that the file would have to state
         self.uneven = ""  # a key that does not divide what is shared by it
+        self.odd_width = ""  # a stated width of the heads that the formula does not read
 
     def total(self, terms: tuple[Monomial, ...]) -> int:
         """The sum of the products."""
@@ -228,8 +234,24 @@ class Reader:
                 one *= Fraction(value) ** power
             if coefficient.denominator == 1 and one.denominator > 1:
                 self.uneven = next(key for key, power in powers if power < 0)
+            self.odd_width = self.odd_width or self._odd_width(powers)
             result += one
         return round(result)
+
+    def _odd_width(self, powers: tuple[tuple[str, int], ...]) -> str:
+        """A head_dim of the file's own where the formula takes hidden / heads; else nothing."""
+        for key, power in powers:
+            if power > 0 or not key.endswith("num_attention_heads"):
+                continue
+            if self.formula.model_type in OWN_WIDTH:
+                continue
+            prefix = key.removesuffix("num_attention_heads")
+            width = self._stated(f"{prefix}head_dim")
+            if not _size(width):
+                continue
+            if width != self._sibling(prefix, "hidden") // max(self.value(key), 1):
+                return f"{prefix}head_dim of {width}"
+        return ""
 
     def value(self, key: str) -> int:
         """A variable: a key by its path, or one derived from keys."""

@@ -1,0 +1,55 @@
+"""What is not counted exactly says so, why, and how its user can tell the true size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.errors import ImportFileError
+from engine.estimate.model_shape import shape_from_config
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "vocab_size": 300,
+}  # fmt: skip
+
+
+def test_an_unknown_architecture_names_where_the_true_size_stands() -> None:
+    shape = shape_from_config({**SMALL, "model_type": "made_up"})
+    assert not shape.exact
+    assert "made_up" in shape.why_approximate
+    assert "total_size in model.safetensors.index.json" in shape.why_approximate
+    assert len(shape.why_approximate) < 400  # as a link carries it
+
+
+def test_an_index_of_weights_tells_the_size_that_it_states() -> None:
+    index = {"metadata": {"total_size": 16_060_522_496}, "weight_map": {"a": "b"}}
+    with pytest.raises(ImportFileError, match=r"16,060,522,496 bytes, which is 8B parameters"):
+        shape_from_config(index)
+
+
+@pytest.mark.parametrize("stated", [None, "16 GB", True, -1, 10**30])
+def test_an_index_without_a_sound_size_is_refused_for_what_it_is(stated: Any) -> None:
+    with pytest.raises(ImportFileError, match=r"^is the index|: is the index"):
+        shape_from_config({"metadata": {"total_size": stated}, "weight_map": {}})
+
+
+def test_a_stated_width_of_heads_is_counted_or_said() -> None:
+    # Counted by transformers 5.24.0 on the meta device: 236,032 with heads of 32.
+    olmoe = {**SMALL, "model_type": "olmoe", "num_key_value_heads": 2, "num_experts": 4,
+             "num_experts_per_tok": 2, "head_dim": 32}  # fmt: skip
+    shape = shape_from_config(olmoe)
+    assert (shape.total_params, shape.exact) == (236_032, True)
+    doge = {**SMALL, "model_type": "doge", "num_key_value_heads": 2}
+    assert shape_from_config({**doge, "head_dim": 16}).exact
+    other = shape_from_config({**doge, "head_dim": 32})
+    assert not other.exact
+    assert "head_dim of 32" in other.why_approximate
+
+
+def test_heads_that_do_not_divide_the_hidden_size_are_refused_by_number() -> None:
+    # 64 // 6 = 10: the library rounds each head's width down, a formula does not.
+    doge = {**SMALL, "model_type": "doge", "num_attention_heads": 6, "num_key_value_heads": 2}
+    with pytest.raises(ImportFileError, match="6 heads don't divide the hidden size of 64"):
+        shape_from_config(doge)
