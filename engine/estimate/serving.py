@@ -292,10 +292,9 @@ def capacity_rows(
     point = operating_points(
         batch, step, alone, shared, own, answer, percentile=percentile, cv=length_cv
     )
-    ttft_floor, tpot_floor = floors or lone_request(
-        net, hw, plan, eff, prompt, answer, slow, percentile=percentile, prefix_hit=prefix_hit,
-        length_cv=length_cv,
-    )  # fmt: skip
+    # As `lone_request` gives them, from what is worked out already.
+    alone_first = lone_first_token(alone, shared, percentile, length_cv)
+    ttft_floor, tpot_floor = floors or (alone_first, lightest)
     rate, place, bound = inside_targets(point, ttft_target_s, tpot_target_s, load)
     fits = np.broadcast_to(room[:, 0] >= 1.0, rate.shape)
     lone = [np.broadcast_to(x[:, 0], rate.shape) for x in (ttft_floor, tpot_floor)]
