@@ -137,7 +137,7 @@ def test_attention_by_data_sends_to_the_experts_only() -> None:
     def sent(dp: bool, n: int, tokens: float = 4096.0) -> float:
         net, hw, plan, eff = replica_of(shape(DEEPSEEK), acc, n, 1, dp, 8.0, 1.0, "sglang-2025")
         latency = float(allreduce_seconds(net, hw, plan, eff, 0.0))
-        bytes_per_s = 450e9 * eff.link_share
+        bytes_per_s = 450e9 * float(eff.link_share)
         return (float(allreduce_seconds(net, hw, plan, eff, tokens)) - latency) * bytes_per_s
 
     whole = 61 * 2 * 4096 * 7168 * 2.0
