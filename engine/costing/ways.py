@@ -225,14 +225,20 @@ def mixes(case: Case, demand: Demand, pure: dict[str, Way]) -> list[Way]:
             continue
         for burst in BURSTS:
             rented = pure[burst]
-            if burst in case.specs and rented.headline is not None and _in_time(case, terms):
+            if rented.headline is not None and _in_time(case, terms, burst):
                 found.append(_mix(case, demand, terms, base, burst, rented))
     return found
 
 
-def _in_time(case: Case, terms: Acquisition) -> bool:
-    """Whether a base on these terms works at all within the horizon."""
-    owner = case.lead(case.at_point(case.specs[terms])).unit.prices[terms].owner
+def _in_time(case: Case, terms: Acquisition, burst: Acquisition) -> bool:
+    """Whether base and burst are had, and a base on these terms works within the horizon."""
+    if burst not in case.specs:
+        return False
+    prices = case.lead(case.at_point(case.specs[terms])).unit.prices
+    price = prices.get(terms)
+    if price is None or burst not in prices:  # only what runs beside it is had on these terms
+        return False
+    owner = price.owner
     if owner is None:
         return True
     return all(owner.plan(n).terms.delivery_months < case.months for n in (1, 2))

@@ -161,10 +161,10 @@ class Owner:
         most = max(int(sizes[-1]), 1)
         known = [*(n for n in FLEETS if n < most), most]
         rows = [self._rows(n) for n in known]
-        x, at = np.log(sizes), np.log(known)
+        x, at = np.log(sizes), np.log(np.array(known, dtype=float))
 
         def column(of: Array) -> Array:
-            each = of / np.array(known)[:, None]
+            each = of / np.array(known, dtype=float)[:, None]
             return np.stack([np.interp(x, at, c) for c in each.T], axis=1) * sizes[:, None]
 
         return column(np.array([r.idle for r in rows])), column(

@@ -496,3 +496,17 @@ def test_beside_rented_parts_of_a_machine_no_purchase_is_compared() -> None:
     assert all(w.flow is None for w in found.ways if w.acquisition == "buy")
     assert found.wins.months is None
     assert found.wins.rent is None
+
+
+def test_terms_that_only_the_servers_beside_the_gpus_have_make_no_base() -> None:
+    told = {"kind": "recsys", "peak_factor": 1000, "services": 1000, "hours_per_run": 20_000}
+    given = assess(Workload.model_validate(told), today=TODAY, draws=0)
+    assert cost_report(given, draws=DRAWS).ways
+
+
+def test_a_fleet_beyond_all_bounds_has_a_price() -> None:
+    told = {
+        "kind": "online_inference", "model_class": "llm", "tokens_in": 1e7, "rate_per_s": 1e9,
+    }  # fmt: skip
+    given = assess(Workload.model_validate(told), today=TODAY, draws=0)
+    assert given.best.usd_per_month.likely > 0

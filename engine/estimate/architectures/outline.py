@@ -34,7 +34,7 @@ ENCODERS = (
     "bert", "vit", "clip", "siglip", "wav2vec", "hubert", "wavlm", "dino", "deit", "beit",
     "roberta", "xlm-roberta", "electra", "deberta", "distilbert", "albert", "mpnet", "camembert",
     "esm", "modernbert", "swin", "longformer", "nomic_bert", "ernie",
-    "xmod", "roc_bert", "xlnet", "xlm", "mobilebert", "squeezebert",
+    "xmod", "layoutlm", "roc_bert", "xlnet", "xlm", "mobilebert", "squeezebert",
 )  # fmt: skip
 
 
