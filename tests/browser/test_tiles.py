@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from engine.report.link import encode
 from engine.workload.examples import EXAMPLES
@@ -56,5 +56,10 @@ def test_no_text_of_a_tile_is_cut(
     page.goto(f"/{name}?" + urlencode(encode(EXAMPLES[example].workload)))
     settle(page)
     page.locator('[data-testid="stMetric"]').first.wait_for()
+    # Tiles take their width and their letters while the page is drawn: what counts is the end.
+    try:
+        page.wait_for_function(f"({CUT})().length === 0", timeout=10_000)
+    except TimeoutError:
+        assert page.evaluate(CUT) == []
     page.wait_for_timeout(500)
     assert page.evaluate(CUT) == []

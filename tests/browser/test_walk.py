@@ -103,10 +103,13 @@ def answer(page: Page, settle: Settle, position: int) -> None:
 def choose(page: Page, settle: Settle, label: str, choice: str) -> None:
     """Pick a choice of a radio group or of a list."""
     radio = page.get_by_role("radio", name=choice)
+    box = page.get_by_role("combobox", name=label)
+    # Widgets are drawn one after the other: which of the two it is shows when one is there.
+    radio.or_(box).first.wait_for(state="attached")
     if radio.count():
         settle_after(page, settle, lambda: radio.first.check(force=True))
         return
-    page.get_by_role("combobox", name=label).first.click()
+    box.first.click()
     settle_after(page, settle, lambda: page.get_by_role("option", name=choice).click())
 
 
