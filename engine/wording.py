@@ -56,6 +56,13 @@ def money(value: float, digits: int = 3) -> str:
     return f"{sign}${number(value, digits=digits)}"
 
 
+def spent(value: float) -> str:
+    """A sum that is paid or lost: what is below a cent is told in words, not in its digits."""
+    if 0 < abs(value) < 0.01:
+        return "less than a cent"
+    return money(value)
+
+
 def duration(hours: float) -> str:
     """Hours in the unit that reads best, from milliseconds to years."""
     for unit, size, from_ in (("years", 8766, 2), ("days", 24, 2), ("h", 1, 1), ("min", 1 / 60, 1)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from engine.wording import number
+from engine.wording import number, spent
 from engine.workload.reliability_terms import Spot
 from pages.components import labels, reliability_charts, reliability_parts, shell
 from pages.components.term_fields import term
@@ -50,7 +50,8 @@ with shell.page(TITLE, ":material/health_and_safety:"):
 
         lost, guarded = st.columns([2, 3], gap="large")
         with lost:
-            st.subheader(f"{labels.money(found.lost_usd.likely)} are lost, and where",
+            gone = spent(found.lost_usd.likely)
+            st.subheader(labels.plain(f"{gone[0].upper()}{gone[1:]} lost, and where"),
                          anchor=False)  # fmt: skip
             reliability_charts.losses(found.losses)
         with guarded:

@@ -168,6 +168,7 @@ def _fastest(ask: _Ask) -> _Fastest:
         network=ask.network,
         gpus_per_node=ask.per_machine,
         slowest_gpu=terms.slowest_pct / 100,
+        link_share=terms.link_pct / 100,
     )
     job = Job(
         shape=ask.shape,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import exp, log
 
 from engine.catalogue import Network
 from engine.estimate.search import best_plans, plan_result
+from engine.estimate.search_results import NETWORK_PARTS, PARTS
 from engine.estimate.training_hardware import HardwareChoice, pcie_gb_per_s
 from engine.estimate.training_job import Job, NothingFits, PlanResult
 
@@ -28,6 +30,8 @@ class NetworkOutcome:
     worth_usd_per_gpu_hour : by how much the GPU hour may be dearer than the present one (cheaper,
         if negative) until the run costs the same; None without a price
     worth_usd_per_gpu : the same for all hours of the run, per GPU
+    worth_range, worth_range_per_gpu : both where traffic takes as much less or more, on either
+        network alike, as the steps' intervals say; computing is the same and cancels
     list_usd_per_gpu : adapters and switch ports of one GPU by the catalogue, low and high
     """
 
@@ -39,6 +43,8 @@ class NetworkOutcome:
     worth_usd_per_gpu_hour: float | None
     worth_usd_per_gpu: float | None
     list_usd_per_gpu: tuple[float, float] | None
+    worth_range: tuple[float, float] | None = None
+    worth_range_per_gpu: tuple[float, float] | None = None
 
 
 def network_outcomes(
@@ -94,12 +100,25 @@ def _outcome(
     if kept is not None and (best is None or kept.step_s.likely < best.step_s.likely):
         best = kept
     price = chosen.choice.usd_per_gpu_hour
-    worth = worth_all = None
-    if best is not None and price is not None:
-        worth = price * (chosen.gpu_hours.likely / best.gpu_hours.likely - 1)
-        worth_all = worth * best.gpu_hours.likely / chosen.plan.gpus
-    return NetworkOutcome(key, name, best, kept, current, worth, worth_all,
-                          _list_price(network, choice))  # fmt: skip
+    if best is None or price is None:
+        return NetworkOutcome(key, name, best, kept, current, None, None,
+                              _list_price(network, choice))  # fmt: skip
+    half = max(log(r.step_s.high / r.step_s.likely) for r in (chosen, best))
+    hours = [
+        [r.gpu_hours.likely * (1 + _traffic(r) * (exp(off) - 1)) for r in (chosen, best)]
+        for off in (0.0, -half, half)
+    ]
+    worth, *ends = (price * (here / there - 1) for here, there in hours)
+    per_gpu, *all_ends = (price * (here - there) / chosen.plan.gpus for here, there in hours)
+    return NetworkOutcome(
+        key, name, best, kept, current, worth, per_gpu, _list_price(network, choice),
+        (min(ends), max(ends)), (min(all_ends), max(all_ends)),
+    )  # fmt: skip
+
+
+def _traffic(r: PlanResult) -> float:
+    """Share of a step that traffic takes beside computing."""
+    return sum(r.parts.get(PARTS[name], 0.0) for name in NETWORK_PARTS)
 
 
 def _list_price(n: Network | None, choice: HardwareChoice) -> tuple[float, float] | None:

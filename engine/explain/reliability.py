@@ -43,7 +43,7 @@ from engine.explain.run_conditions import (
     known,
     run_plan,
 )
-from engine.wording import count, duration, money, rough
+from engine.wording import count, duration, rough, spent
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 
@@ -238,8 +238,8 @@ def _sentence(r: Reliability) -> str:
     return (
         f"{count(plan.devices, plan.unit)} for {duration(plan.useful_hours)} of work: {often}, "
         f"{r.useful.likely:.1%} of the paid time useful ({r.useful.low:.1%} to "
-        f"{r.useful.high:.1%}), {money(round(r.lost_usd.likely, 2))} of "
-        f"{money(round(r.paid_usd.likely, 2))} lost."
+        f"{r.useful.high:.1%}), {spent(r.lost_usd.likely)} of "
+        f"{spent(r.paid_usd.likely)} lost."
     )
 
 
@@ -342,8 +342,8 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
                f"{share(best):.1%}. 15 minutes with that stall is right for about "
                f"{two_digits(fits):,} GPUs."),
         Saying("003", "C294", "A failure eight hours after the last checkpoint cost $3,600",
-               f"Here eight hours of the fleet cost {money(8 * fleet)}; at the best interval a "
-               f"failure costs {money((best / 2 + float(np.max(run.restart))) * fleet)}."),
+               f"Here eight hours of the fleet cost {spent(8 * fleet)}; at the best interval a "
+               f"failure costs {spent((best / 2 + float(np.max(run.restart))) * fleet)}."),
     ]  # fmt: skip
     if plan.in_step:
         found += [

@@ -239,6 +239,7 @@ def _choice(catalogue: Catalogue, unit: Unit, terms: TrainingTerms) -> HardwareC
         usd_per_gpu_hour=_price(unit, terms).likely,
         also=also,
         slowest_gpu=terms.slowest_pct / 100,
+        link_share=terms.link_pct / 100,
         gpus_per_node=unit.per_machine if unit.per_machine > 1 else None,
     )
 

@@ -198,18 +198,26 @@ def _network(o: NetworkOutcome) -> dict[str, str]:
         told = "the same within a cent a GPU-hour"
     else:
         sign = "up to" if worth >= 0 else "only if cheaper by"
-        told = (f"{sign} {words.money(abs(worth))} a GPU-hour, {words.money(abs(whole))} a GPU "
-                "over the run")  # fmt: skip
+        told = (f"{sign} {_worth(worth, o.worth_range)} a GPU-hour, "
+                f"{_worth(whole, o.worth_range_per_gpu)} a GPU over the run")  # fmt: skip
     if o.list_usd_per_gpu is not None:
         low, high = o.list_usd_per_gpu
         told += f"; list price {words.money(low)} to {words.money(high)} a GPU"
     return {
         "Network": o.name,
-        "A step": words.number(r.step_s.likely, "s"),
+        "A step": f"{words.number(r.step_s.likely, 's')} ({_range(r.step_s)})",
         "Used": f"{r.utilization:.0%}",
-        "Cost": words.money(r.usd.likely) if r.usd else "–",
+        "Cost": f"{words.money(r.usd.likely)} ({_money_range(r.usd)})" if r.usd else "–",
         "Worth": told,
     }
+
+
+def _worth(likely: float, ends: tuple[float, float] | None) -> str:
+    """An amount with its range, smaller end first, whichever way it counts."""
+    if ends is None:
+        return words.money(abs(likely))
+    low, high = sorted(abs(x) for x in ends)
+    return f"{words.money(abs(likely))} ({words.money(low)} to {words.money(high)})"
 
 
 def rule_rows(report: TrainingReport) -> list[dict[str, str]]:

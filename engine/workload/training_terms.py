@@ -92,6 +92,11 @@ class TrainingTerms(Terms):
     slowest_pct: float = term(
         0.0, "Slowest GPU takes longer by", "slow", unit="%", ge=0, le=200, allow_inf_nan=False
     )
+    link_pct: float = term(
+        100.0, "Slowest link has of its rate", "rate", unit="%", gt=0, le=100, allow_inf_nan=False,
+        help="A machine on a slower port, a bad cable, a fabric shared with others: it holds up "
+        "every exchange. One machine at 25 Gb/s among 400 Gb/s: 6",
+    )  # fmt: skip
 
     # --- the software and what is lost
     software: TrainSoftware = term(TrainSoftware.recipes, "Training code", "code")

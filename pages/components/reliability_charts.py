@@ -8,7 +8,7 @@ from typing import Any
 from engine.estimate.failure_rates import Fleet
 from engine.explain.reliability import Loss
 from engine.explain.reliability_curves import IntervalCurve, SizeCurve
-from engine.wording import number
+from engine.wording import number, spent
 from pages.components import labels
 from pages.components.charts import show
 from pages.components.layers import ink
@@ -139,7 +139,7 @@ def losses(found: Sequence[Loss]) -> None:
     rows = [
         {"cause": loss.cause, "x": loss.share * 100,
          "label": f"{loss.cause[0].upper()}{loss.cause[1:]}: {loss.share:.1%} · "
-                  f"{labels.money(loss.usd)}"}
+                  f"{spent(loss.usd)}"}
         for loss in sorted(found, key=lambda loss: -loss.share)
     ]  # fmt: skip
     spec = {

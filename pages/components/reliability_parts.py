@@ -10,7 +10,7 @@ from engine.explain.reliability import Reliability
 from engine.explain.reliability_curves import Shown
 from engine.explain.reliability_curves import shown as work_out
 from engine.explain.run_conditions import RunPlan, known
-from engine.wording import number
+from engine.wording import number, spent
 from engine.workload.reliability_terms import ReliabilityTerms
 from pages.components import labels, reliability_charts, shell
 from pages.components.labels import plain
@@ -18,6 +18,7 @@ from pages.components.term_fields import complain, copy, key_of
 from pages.components.tiles import tile
 
 ANY = ""
+CENT = 0.01  # USD
 
 
 def shown(answer: Assessment, terms: ReliabilityTerms) -> Shown:
@@ -72,8 +73,8 @@ def figures(found: Reliability) -> None:
         )
     st.caption(
         plain(
-            f"Lost: {labels.money(found.lost_usd.likely)}, "
-            f"{labels.money(found.lost_usd.low)} to {labels.money(found.lost_usd.high)}, or "
+            f"Lost: {spent(found.lost_usd.likely)}, "
+            f"{spent(found.lost_usd.low)} to {spent(found.lost_usd.high)}, or "
             f"{labels.number(found.lost_hours.likely)} {found.plan.unit}-hours. A range holds in 8 "
             "of 10 cases."
         )
@@ -109,14 +110,18 @@ def choices(found: Reliability) -> None:
     rows = []
     for c in found.choices:
         saved = (
-            "" if c.now else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
+            ""
+            if c.now
+            else "within a cent"
+            if abs(c.saves_usd) < CENT
+            else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
         )
         rows.append(
             {
                 "Way": plain(c.title) + (f"  \n:small[{plain(c.note)}]" if c.note else ""),
                 "Useful": f"{c.useful:.1%}",
                 "Takes": plain(labels.duration(c.days * 24)),
-                "Paid": plain(labels.money(c.paid_usd)),
+                "Paid": plain(spent(c.paid_usd)),
                 "Difference": plain(saved),
             }
         )

@@ -150,7 +150,7 @@ def more_terms(on_offer: dict[str, str]) -> None:
                 term_fields.term(TRAINING, name, words=said, widget="select")
         for name in (
             "software_year", "least_gpus", "most_gpus", "batch_seqs", "lora_rank", "budget_usd",
-            "sure_pct", "goodput_pct", "experiments", "slowest_pct",
+            "sure_pct", "goodput_pct", "experiments", "slowest_pct", "link_pct",
         ):  # fmt: skip
             with st.container():
                 term_fields.term(TRAINING, name)
@@ -358,8 +358,9 @@ def networks(report: TrainingReport) -> None:
     answer.table(rows, "The same GPUs on each network")
     st.caption(
         "“Worth” is by how much a GPU-hour may cost more on that network until the run costs the "
-        "same. List prices are those of adapters and switch ports: bought for this run alone, a "
-        "network pays where they are below its worth over the run."
+        "same; its range is that of the traffic, as computing is the same on both. List prices "
+        "are those of adapters and switch ports: bought for this run alone, a network pays where "
+        "they are below its worth over the run."
     )
 
 
@@ -407,6 +408,7 @@ def launch(workload: Workload, report: TrainingReport) -> None:
     st.caption(
         plain(
             f"{labels.count(ask.nodes, 'node')} of {labels.count(ask.gpus_per_node, 'GPU')}; "
-            "checkpoints every 30 minutes, and before a spot machine is taken."
+            "checkpoints as often as loses least, unless the reliability page says otherwise, and "
+            "before a spot machine is taken."
         )
     )

@@ -62,6 +62,37 @@ def test_at_its_worth_a_network_costs_the_run_nothing(outcomes) -> None:
     assert told["eth-10g"].worth_usd_per_gpu_hour < 0
 
 
+def test_the_worth_of_a_network_has_a_range_that_is_its_traffics(outcomes) -> None:
+    best, told = outcomes
+    for o in told.values():
+        low, high = o.worth_range
+        assert low <= o.worth_usd_per_gpu_hour <= high
+    # By hand, of 10 GbE: computing cancels and both runs' traffic takes more or less by the wider
+    # of the two intervals.
+    slow = told["eth-10g"]
+    traffic = ("passing activations on", "exchanging weights and gradients", "expert traffic",
+               "tensor-parallel traffic", "context-parallel traffic")  # fmt: skip
+    more = max(r.step_s.high / r.step_s.likely for r in (best, slow.result)) - 1
+    here, there = (
+        r.gpu_hours.likely * (1 + more * sum(r.parts.get(t, 0) for t in traffic))
+        for r in (best, slow.result)
+    )
+    assert slow.worth_range[0] == pytest.approx(2.0 * (here / there - 1), rel=1e-6)
+
+
+def test_one_slow_link_paces_the_whole_job() -> None:
+    # One machine of eight on 25 Gb/s a GPU where the others have 400: a sixteenth for all.
+    # Weights and gradients of a 70B wait for it, as on a network of that rate throughout.
+    job = Job(B70, 2e11, (on(H100, "ib-ndr400", 2.0),), gpus=(64, 64))
+    plan = chosen(job).plan
+    bad = replace(job, choices=(on(H100, "ib-ndr400", 2.0, link_share=1 / 16),))
+    good, held_up = plan_result(job, plan), plan_result(bad, plan)
+    assert good is not None
+    assert held_up is not None
+    assert held_up.step_s.likely > 1.05 * good.step_s.likely
+    assert chosen(bad).step_s.likely <= held_up.step_s.likely
+
+
 def test_the_list_price_of_a_port_is_the_catalogues(outcomes) -> None:
     # One adapter of 1,300 to 2,500 and one and a half of 64 ports of a switch of 30,000 to 50,000.
     _, told = outcomes

@@ -170,6 +170,8 @@ def test_the_page_shows_every_network_and_rule_in_words() -> None:
     found = report(job(model_params_b=70, train_tokens_b=300))  # more than one machine
     rows = training_view.network_rows(found)
     assert any(row["Worth"].startswith("the present one") for row in rows)
+    assert all(" to " in row["A step"] and " to " in row["Cost"] for row in rows)
+    assert all(" to " in row["Worth"] for row in rows if "a GPU-hour, " in row["Worth"])
     assert len(training_view.rule_rows(found)) == len(found.answer.rules)
     marks = training_view.frontier_marks(found)
     assert sum(m.chosen for m in marks) == 1
