@@ -107,12 +107,12 @@ def _case(replica: Replica, load: Load, chunk: int, number: int) -> list[tuple[f
     return found
 
 
-def replicas() -> tuple[int, int]:
-    """Of the generated cases those whose replicas are exact or one over, and those too few."""
+def replicas(most: int = CASES, requests: int = REQUESTS) -> tuple[int, int]:
+    """Of so many generated cases those whose replicas are exact or one over, and those too few."""
     random = np.random.default_rng(20)
     right = few = cases = 0
     accelerators = load_catalogue().accelerators
-    while cases < CASES:
+    while cases < most:
         shape = shape_from_size(float(random.choice([3, 8, 14, 32])))
         prompt, answer = int(random.choice([200, 1000, 4000])), int(random.choice([50, 200, 600]))
         gpu = accelerators[str(random.choice(["h100-sxm-80gb", "l40s", "b200-sxm-180gb"]))]
@@ -132,7 +132,7 @@ def replicas() -> tuple[int, int]:
                 inside.append(False)
                 continue
             seen = simulate_replica(
-                shape, gpu, 1, prompt, answer, rate=rate / n, weight_bits=8, requests=REQUESTS
+                shape, gpu, 1, prompt, answer, rate=rate / n, weight_bits=8, requests=requests
             )
             good = seen.ttft_p95_s <= TTFT_S and seen.tpot_mean_s <= tpot and not seen.growing
             inside.append(bool(good))

@@ -142,6 +142,13 @@ class Network(Row):
     provenance: Provenance
 
 
+def freshness_of(age_days: int) -> Freshness:
+    """fresh, then grey, then warn: the ages are rows of parameters.csv."""
+    if age_days > limit("price_warn_after_days"):
+        return "warn"
+    return "grey" if age_days > limit("price_grey_after_days") else "fresh"
+
+
 class Offer(Row):
     """A price of one instance: per instance and hour, and per GPU and hour where it has GPUs."""
 
@@ -171,11 +178,8 @@ class Offer(Row):
         return max((today - self.provenance.as_of).days, 0)
 
     def freshness(self, today: date) -> Freshness:
-        """fresh, then grey, then warn: the ages are rows of parameters.csv."""
-        age = self.age_days(today)
-        if age > limit("price_warn_after_days"):
-            return "warn"
-        return "grey" if age > limit("price_grey_after_days") else "fresh"
+        """See `freshness_of`."""
+        return freshness_of(self.age_days(today))
 
 
 class Parameter(Row):

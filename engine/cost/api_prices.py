@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalogue.limits import limit
-from engine.catalogue.models import Freshness
+from engine.catalogue.models import Freshness, freshness_of
 from engine.catalogue.read import rows
 from engine.errors import DataError, InputError
 from engine.estimate.queueing import Array, check
@@ -58,10 +57,7 @@ class ApiOffer:
 
     def freshness(self, today: date) -> Freshness:
         """fresh, grey or warn: at the ages of hardware prices."""
-        age = self.age_days(today)
-        if age > limit("price_warn_after_days"):
-            return "warn"
-        return "grey" if age > limit("price_grey_after_days") else "fresh"
+        return freshness_of(self.age_days(today))
 
     def usd_per_request(
         self, tokens_in: float, tokens_out: float, prefix_hit: float = 0.0

@@ -12,21 +12,23 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
 
+import numpy as np
+
 from engine.catalogue import Catalogue, Offer
-from engine.catalogue.limits import limit
+from engine.catalogue.models import Freshness, freshness_of
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow
 from engine.cost.checks import LONGEST_HORIZON_MONTHS, positive
 from engine.cost.monthly import monthly_cost
 from engine.cost.ownership import Machine, Site, delivery_months, plan
 from engine.cost.parameters import Pick, cost_parameters, high, likely, low, value
 from engine.cost.worked_cases.case import GPUS_PER_NODE
+from engine.decide.candidates import GB_PER_GIB
 from engine.errors import InputError
+from engine.estimate.jobs import training_flops
 from engine.wording import number
 
 Verdict = Literal["fits", "too_small", "late"]
 GPU = "b200-sxm-180gb"
-GIB, GB = 2.0**30, 1e9
-FLOP_PER_PARAMETER_AND_TOKEN = 6.0  # forward and backward; Kaplan et al. 2020, section 2.1
 MOST_PARAMS, MOST_TOKENS = 1e13, 1e15
 DGX = Machine((("sys-dgx-b200", 1),), "node-power-b200", "res-h100", GPUS_PER_NODE)
 CLUSTER = 2  # machines from which a purchase takes a cluster's time to deliver
@@ -50,7 +52,7 @@ class Seen:
     unit: str
     as_of: date
     age_days: int
-    freshness: Literal["fresh", "grey", "warn"]
+    freshness: Freshness
     source: str
     confidence: str
 
@@ -103,7 +105,8 @@ def gpu_hours(work: Work, pick: Pick = likely) -> float:
     """GPU-hours of a B200 that the work takes: 6 × parameters × tokens over what a GPU does."""
     mine = cost_parameters()
     flop_per_hour = float(pick(mine["case_mfu"])) * value("b200_bf16_flops") * 3600
-    return FLOP_PER_PARAMETER_AND_TOKEN * work.params * work.tokens / flop_per_hour
+    flop = training_flops(np.asarray(work.params / 1e9), np.asarray(work.tokens / 1e9))
+    return float(flop) / flop_per_hour
 
 
 def equal_work(work: Work, catalogue: Catalogue, today: date) -> EqualWork:
@@ -195,9 +198,7 @@ def _owned(work: Work, catalogue: Catalogue, today: date) -> OptionOnWork:
         f"to buy, of {number(row.low)} to {number(row.high)}",
         row.provenance.as_of,
         age,
-        "warn" if age > limit("price_warn_after_days")
-        else "grey" if age > limit("price_grey_after_days")
-        else "fresh",
+        freshness_of(age),
         row.provenance.source,
         row.provenance.confidence,
     )  # fmt: skip
@@ -219,9 +220,9 @@ def _judged(
     seen: Seen,
 ) -> OptionOnWork:
     mine = cost_parameters()
-    state = work.params * value("case_training_bytes_per_param") / GIB
+    state = work.params * value("case_training_bytes_per_param") / 1e9 / GB_PER_GIB
     gpu = catalogue.accelerators[GPU]
-    memory = gpus * (gpu.memory_gib_reported or gpu.memory_gb * GB / GIB)
+    memory = gpus * (gpu.memory_gib_reported or gpu.memory_gb / GB_PER_GIB)
     months = tuple(wait + _months(work, gpus, pick) for pick in (likely, high, low))
     enough = _machines_in_time(work, wait)
     verdict: Verdict = "fits"

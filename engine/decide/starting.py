@@ -18,9 +18,8 @@ def start_usd_per_month(
     Never more than leaving them on from one run to the next
     (service_parameters.csv, `start_min`).
     """
-    start_h = service_parameters()["start_min"].likely / 60.0
     idle = max(HOURS_PER_MONTH - runs_per_month * hours_per_run, 0.0)
-    return units * usd_per_unit_hour * min(runs_per_month * start_h, idle)
+    return units * usd_per_unit_hour * min(runs_per_month * _start_h(), idle)
 
 
 def start_note(
@@ -31,10 +30,13 @@ def start_note(
     usd = start_usd_per_month(units, usd_per_unit_hour, runs_per_month, hours_per_run)
     if usd < max(WORTH_SAYING_SHARE * counted_usd_per_month, WORTH_SAYING_USD):
         return ""
-    start_h = service_parameters()["start_min"].likely / 60.0
     return (
-        f"Not counted: machines that are rented for a run are paid while they start, about "
-        f"{duration(start_h)} each time. For {number(runs_per_month)} runs a month that is up to "
-        f"{money(usd)} more for {name}; fewer starts, fewer machines for longer, or machines that "
-        "stay on avoid it."
+        "Not counted: machines that are rented for a run are paid while they start, about "
+        f"{duration(_start_h())} each time. For {number(runs_per_month)} runs a month that is up "
+        f"to {money(usd)} more for {name}; fewer starts, fewer machines for longer, or machines "
+        "that stay on avoid it."
     )
+
+
+def _start_h() -> float:
+    return service_parameters()["start_min"].likely / 60.0

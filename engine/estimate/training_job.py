@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
+from engine.estimate.jobs import training_flops
 from engine.estimate.parallelism import MAX_GPUS, SOFTWARE, Software
 from engine.estimate.plan import Precision, Task, TrainingPlan
 from engine.estimate.plan_memory import MemoryNeed
@@ -116,8 +119,7 @@ class Job:
 def _check_possible(job: Job, own: MeasuredSteps) -> None:
     """Refuse steps faster than the GPUs' products can be: something else was timed.
 
-    Every token takes two FLOP a weight forward, two for the gradients of activations and, where
-    weights are trained, two for theirs; embeddings take none.
+    See `jobs.training_flops`; embeddings take none.
     """
     shape = own.shape or job.shape
     batch = own.batch_seqs or job.batch_seqs
@@ -125,10 +127,14 @@ def _check_possible(job: Job, own: MeasuredSteps) -> None:
         batch = own.plan.global_batch_seqs or own.plan.micro_batch * own.plan.dp
     if not batch or shape.kind != "decoder":
         return
-    flop = 4.0 if job.task in ("lora", "qlora") else 6.0
-    work = flop * max(shape.active_params - shape.embedding_params, 0.0)
+    weights = max(shape.active_params - shape.embedding_params, 0.0)
+    tokens = float(batch * (own.seq_len or job.seq_len))
+    work = training_flops(
+        np.asarray(weights / 1e9), np.asarray(tokens / 1e9),
+        0.0 if job.task in ("lora", "qlora") else 1.0,
+    )  # fmt: skip
     peak = max(h.nominal for h in hardware(own.choice, job.precision))
-    least = work * batch * (own.seq_len or job.seq_len) / (own.gpus * peak)
+    least = float(work) / (own.gpus * peak)
     step = own.seconds / own.steps
     if step < least:
         raise InputError(

@@ -21,6 +21,7 @@ from engine.assessment import (
 from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
 from engine.decide.findings import Findings, is_batch, usd_per_point
+from engine.decide.paying import COMMITTED, terms_of
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
 from engine.decide.starting import start_note
@@ -108,12 +109,12 @@ def _starts(f: Findings) -> tuple[str, ...]:
     runs = float(f.context.inputs.point()["runs_per_month"][0]) if is_batch(f.context) else 0.0
     notes = []
     for pool in e.pools:
-        price = pool.unit.prices.get(e.spec.acquisition)
-        if pool.service or price is None or e.spec.acquisition not in ("on_demand", "spot"):
+        terms = terms_of(e.spec, pool.unit)
+        if pool.service or terms in COMMITTED:
             continue
         notes.append(
             start_note(
-                pool.unit.name, float(pool.paid_units[0]), price.likely, runs,
+                pool.unit.name, float(pool.paid_units[0]), pool.unit.prices[terms].likely, runs,
                 float(pool.busy_hours[0]) / max(runs, 1e-9), float(pool.usd_per_month[0]),
             )
         )  # fmt: skip

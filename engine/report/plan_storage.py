@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from engine.catalogue import Catalogue
-from engine.catalogue.limits import limit
-from engine.catalogue.models import Parameter
+from engine.catalogue.models import Parameter, freshness_of
 from engine.decide.storing import storage_usd_per_gb
 from engine.report import words
 from engine.report.plan import Cell, Column, Section, Table, age_cell
@@ -50,6 +49,4 @@ def storage_section(kind: Kind, catalogue: Catalogue, today: date) -> Section:
 
 def _age(p: Parameter, today: date) -> Cell:
     days = max((today - p.provenance.as_of).days, 0)
-    old, grey = limit("price_warn_after_days"), limit("price_grey_after_days")
-    freshness = "warn" if days > old else "grey" if days > grey else "fresh"
-    return age_cell(p.provenance.as_of, days, freshness)
+    return age_cell(p.provenance.as_of, days, freshness_of(days))
