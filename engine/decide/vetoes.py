@@ -22,7 +22,7 @@ from engine.estimate.compute_jobs import (
     too_little_memory,
 )
 from engine.estimate.serving_targets import usual_ttft_s
-from engine.wording import duration, number
+from engine.wording import duration, number, rough
 from engine.workload.answers import FailureMode, Kind, Location, Precision, Rewrite
 from engine.workload.workload import BATCH_JOBS, HOURS_PER_MONTH
 
@@ -127,7 +127,7 @@ def _spot_runs(e: Evaluation, x: Values) -> Found:
     hours = sum(p.hours_per_run for p in batch)
     expected = x["spot_interruptions_per_node_day"] / 24 * machines * hours
     reason = (
-        f"a run would be interrupted about {float(np.asarray(expected)[0]):.1f} times on spot "
+        f"a run would be interrupted about {rough(float(np.asarray(expected)[0]))} times on spot "
         "machines, and losing a long run is the failure you named"
     )
     mask = np.asarray(expected) > likely("spot_interruptions_tolerable")
@@ -231,12 +231,11 @@ def _time(e: Evaluation, x: Values, ctx: Context) -> Found:
     if not any(s.mode == "batch" for s in ctx.stages):
         return []
     if w.deadline_days is not None:
-        limit, goal = x["patience_h"], f"the deadline of {w.deadline_days:g} days"
+        limit, goal = x["patience_h"], f"the deadline of {duration(w.deadline_days * 24)}"
     else:
         limit = np.full(len(e.hours_per_run), w.horizon_months * HOURS_PER_MONTH)
         goal = f"the horizon of {w.horizon_months} months"
-    days = float(e.hours_per_run[0]) / 24
-    took = f"{days:,.1f} days" if days < 700 else f"{days / 365:,.0f} years"
+    took = duration(float(e.hours_per_run[0]))
     units = float(e.units[0])
     reason = f"a run takes about {took} on {units:,.0f} of them, beyond {goal}"
     field = "deadline_days" if w.deadline_days is not None else "horizon_months"
