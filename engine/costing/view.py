@@ -301,8 +301,8 @@ def break_even_rows(report: CostReport, currency: Currency) -> list[dict[str, st
 
 
 def _runs_a_month(runs: float) -> str:
-    """Runs to a tenth; rare ones keep two digits, or they would all read alike."""
-    return f"{f'{runs:,.1f}' if runs >= 1 else number(runs, digits=2)} runs a month"
+    """Three digits; two of rare ones, which are known no better."""
+    return f"{number(runs, digits=3 if runs >= 1 else 2)} runs a month"
 
 
 def _even(

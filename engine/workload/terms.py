@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from engine.errors import InputError
-from engine.workload.workload import SMALLEST
+from engine.workload.workload import SMALLEST, said
 
 Number = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
@@ -78,7 +78,7 @@ def parse_terms(model: type[T], values: dict[str, Any]) -> T:
 def _explained(model: type[Terms], error: ValidationError) -> InputError:
     first = error.errors()[0]
     where = str(first["loc"][0]) if first["loc"] else ""
-    message = first["msg"].removeprefix("Value error, ")
+    message = said(first)
     if not where and ": " in message:
         where, message = message.split(": ", 1)
         return InputError(message, where=where)

@@ -9,6 +9,7 @@ nothing else; `fields_for(kind)` lists them in the order in which they are asked
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -568,11 +569,18 @@ def parse(values: dict[str, Any]) -> Workload:
         raise explain(error) from None
 
 
+def said(first: Mapping[str, Any]) -> str:
+    """One of pydantic's complaints without what only programmers read."""
+    if first["type"] == "string_pattern_mismatch":
+        return "it has not the form that is asked"
+    return str(first["msg"]).removeprefix("Value error, ")
+
+
 def explain(error: ValidationError) -> InputError:
     """Turn pydantic's first complaint into words that a founder understands."""
     first = error.errors()[0]
     where = str(first["loc"][0]) if first["loc"] else ""
-    message = first["msg"].removeprefix("Value error, ")
+    message = said(first)
     if not where and ": " in message:
         where, message = message.split(": ", 1)
     given = first.get("input")
