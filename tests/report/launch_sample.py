@@ -75,6 +75,14 @@ CASES: dict[str, tuple[TrainingPlan, LaunchAsk]] = {
         plan(**{**TUNE, "gpus": 1, "task": "qlora", "zero_stage": 0}),
         one_node(gpus_per_node=1, gpu="rtx-4090"),
     ),
+    "qlora, sharded": (
+        plan(**{**TUNE, "gpus": 4, "task": "qlora", "recompute": "full"}),
+        one_node(gpus_per_node=4, gpu="l40s", shape=shape_from_size(70), model="org/base-70b"),
+    ),
+    "qlora, sharded by machine": (
+        plan(**{**TUNE, "gpus": 16, "task": "qlora", "shard_size": 8}),
+        one_node(nodes=2, network="ethernet", gpu="rtx-4090", shape=shape_from_size(32)),
+    ),
     "8-bit adam": (plan(**{**TUNE, "optimizer": "adam8bit"}), one_node()),
     "amd": (plan(**TUNE), one_node(gpu="mi300x")),
     "offload": (plan(**{**TUNE, "zero_stage": 3, "cpu_offload": True}), one_node()),

@@ -7,6 +7,7 @@ import ast
 import csv
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import BitsAndBytesConfig
 
 from engine.report.launch import launch_files
 from engine.report.launch.job import plan_job
@@ -254,6 +256,37 @@ def test_python_and_ruff_read_the_programs(kit: Path) -> None:
         done = run(kit, tool("ruff"), command[0], "--isolated", "--line-length=100", *command[1:],
                    *programs)  # fmt: skip
         assert done.returncode == 0, done.stdout
+
+
+def test_4_bit_weights_are_packed_into_the_numbers_that_are_computed_with() -> None:
+    """The condition on which bitsandbytes' weights can be sharded (its FSDP-QLoRA guide)."""
+    options = set(inspect.signature(BitsAndBytesConfig.__init__).parameters)
+    tree = ast.parse(launch_files(*CASES["qlora, sharded"])["train.py"])
+    (call,) = (n for n in ast.walk(tree) if isinstance(n, ast.Call)
+               and isinstance(n.func, ast.Name) and n.func.id == "BitsAndBytesConfig")  # fmt: skip
+    given = {k.arg: ast.unparse(k.value) for k in call.keywords}
+    assert set(given) <= options
+    assert given["load_in_4bit"] == "True"
+    assert given["bnb_4bit_quant_storage"] == given["bnb_4bit_compute_dtype"] == "torch.bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "shard"),
+    # Whole on the only GPU; over all four; over each machine's eight, with two copies.
+    [("qlora", 1, 1), ("qlora, sharded", 4, 4), ("qlora, sharded by machine", 16, 8)],
+)
+def test_4_bit_weights_are_sharded_over_as_many_gpus_as_planned(
+    name: str, gpus: int, shard: int
+) -> None:
+    kit = launch_files(*CASES[name])
+    settings = json.loads(kit["train.json"])
+    assert (settings["gpus"], settings["shard_size"]) == (gpus, shard)
+    assert settings["quantized"]
+    assert settings["lora_rank"] == 16
+    assert {"peft", "bitsandbytes", "accelerate"} <= {
+        line.partition(">")[0] for line in kit["requirements.txt"].splitlines()
+    }
+    assert ("packs the weights into 4 bits" in kit["README.md"]) == (shard > 1)
 
 
 @every_case

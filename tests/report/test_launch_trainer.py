@@ -36,7 +36,7 @@ def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
         ({}, {"gpu": "tpu-v5e"}, "gpu: there is no launch kit for 'tpu-v5e'"),
         ({"task": "finetune"}, {}, "model: is missing"),
         ({"task": "qlora", "tp": 8}, {"model": "org/m"}, "task: 4-bit weights are not split"),
-        ({"task": "qlora"}, {"model": "org/m"}, "zero_stage: 4-bit weights can't be sharded"),
+        ({"task": "qlora"}, {"model": "org/m", "shape": MIXTRAL}, "task: 4-bit weights leave"),
         ({"tp": 8, "task": "lora"}, {"model": "org/m", "gpu": "mi300x"}, "gpu: Megatron-Bridge"),
         ({"tp": 8, "task": "lora", "optimizer": "sgd"}, {"model": "org/m"}, "optimizer: sgd is"),
         ({"cpu_offload": True, "task": "lora"}, {"model": "org/m"}, "task: adapters need no"),
@@ -92,7 +92,8 @@ def test_a_forecast_is_in_order() -> None:
         (B70, "mi300x", "roce-400g", "pretrain"), (B13, "l40s", "eth-100g", "pretrain"),
         (B8, "rtx-4090", "eth-10g", "finetune"), (B70, "h100-sxm-80gb", "roce-400g", "lora"),
         (MIXTRAL, "h100-sxm-80gb", "roce-400g", "lora"),
-        (B8, "a100-sxm-80gb", "ib-hdr200", "qlora"),
+        (B8, "a100-sxm-80gb", "ib-hdr200", "qlora"), (B70, "l40s", "eth-100g", "qlora"),
+        (B405, "h100-sxm-80gb", "roce-400g", "qlora"),
     ],
 )  # fmt: skip
 def test_the_plan_that_the_search_finds_first_gets_a_kit(

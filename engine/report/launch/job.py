@@ -211,12 +211,14 @@ def _refuse(
     """Say what no trainer of the kit can do, and what would be right."""
     if plan.task == "qlora" and trainer != "fsdp2":
         raise InputError("4-bit weights are not split by any trainer", where="task",
-                         right="LoRA in bf16, or a GPU that holds the whole model")  # fmt: skip
+                         right="a plan that is data parallel alone, or LoRA in bf16")  # fmt: skip
+    if plan.task == "qlora" and shape.is_moe:
+        # Since its release 5 the library that loads them keeps all experts of a layer in one
+        # tensor, which it leaves in 16 bits: the model would need far more than was planned.
+        raise InputError("4-bit weights leave a mixture's experts in 16 bits", where="task",
+                         right="LoRA in bf16, or a model without experts")  # fmt: skip
     if plan.task == "lora" and trainer == "deepspeed":
         raise InputError("adapters need no offloading", where="task", right="a plan in bf16")
-    if plan.task == "qlora" and plan.zero_stage and plan.shard_ranks > 1:
-        raise InputError("4-bit weights can't be sharded over GPUs", where="zero_stage",
-                         right="0, a whole model on each GPU; or LoRA in bf16")  # fmt: skip
     if plan.task == "qlora" and plan.optimizer == "adam8bit":
         raise InputError("is not combined with 4-bit weights", where="optimizer", right="adam")
     if trainer == "deepspeed" and plan.optimizer not in ("adam",):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from engine.estimate.memory import plan_memory
 from engine.report.launch import megatron, rent, start
 from engine.report.launch.ask import is_bucket
 from engine.report.launch.job import Job
@@ -316,6 +319,14 @@ def _open(job: Job, files: list[str]) -> str:
     if job.trainer == "deepspeed" and job.plan.cpu_offload:
         lines.append(
             "- DeepSpeed compiles its optimizer for the CPU: a C++ compiler must be there."
+        )
+    if job.plan.task == "qlora" and job.shard > 1:
+        alone = replace(job.plan, gpus=1, zero_stage=0, shard_size=None, global_batch_seqs=0)
+        gib = float(plan_memory(job.shape, alone).weights[0])
+        lines.append(
+            f"- The first process packs the weights into 4 bits in its host's memory (about "
+            f"{gib:.0f} GiB) on its processors, minutes for a large model, and hands them on; each "
+            "GPU keeps its part alone."
         )
     if job.plan.task == "finetune" and job.trainer == "fsdp2":
         lines.append("- The first node reads all weights into its memory once, and hands them on.")
