@@ -21,7 +21,8 @@ from engine.decide.evaluation import Context, Memo
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
-from engine.decide.starting import start_note
+from engine.decide.quotes import left_out
+from engine.decide.starting import start_note, starting_hours
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (
     REFERENCE_SERVER,
@@ -43,6 +44,7 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
+from engine.explain.jobs_idle import IDLE, NOTHING, nothing_to_do, one_run, without_fee
 from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
@@ -65,6 +67,7 @@ class JobOption:
 
     hours, usd_per_run : with the range that holds in 8 of 10 cases; bound : what the run waits for
     late : whether it takes longer than wanted
+    starting_usd_per_run : what of the cost of a run is paid while the machines start
     """
 
     hardware: str
@@ -81,6 +84,7 @@ class JobOption:
     bound: str
     late: bool
     draws_usd: Array
+    starting_usd_per_run: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,10 @@ class SpeedupCurve:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """All that is told of a compute job. `speedup` is one reference GPU against one server."""
+    """All that is told of a compute job. `speedup` is one reference GPU against one server.
+
+    quotes_left_out : the user's quotes that don't rank, each with its reason
+    """
 
     headline: str
     speedup: Range
@@ -119,6 +126,7 @@ class JobReport:
     notes: tuple[str, ...]
     wanted_hours: float
     inputs: tuple[tuple[str, Range], ...]
+    quotes_left_out: tuple[str, ...] = ()
 
 
 def is_compute(workload: Workload) -> bool:
@@ -168,6 +176,9 @@ def job_report(
         raise InputError("this is no compute job", where="kind",
                          right="a simulation, rendering, data preparation or the like")  # fmt: skip
     day, terms = today or date.today(), settings.jobs
+    told, idle = workload, nothing_to_do(workload)
+    if idle:
+        workload, settings = one_run(workload), without_fee(settings)
     offered = setting(workload, catalogue, day, settings)
     ctx = offered.context
     speedup, said = speedup_range(workload, terms, ctx.inputs.ranges["gpu_speedup"])
@@ -177,6 +188,8 @@ def job_report(
     wanted = float(point["patience_h"][0])
     server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
     options, ruled_out = _options(offered, workload, terms, point, drawn, server, wanted)
+    if idle:
+        options = tuple(replace(o, usd_per_month=NOTHING) for o in options)
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     if cpu is None:
         raise _no_server(offered, workload)
@@ -188,7 +201,7 @@ def job_report(
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
     return JobReport(
-        headline=_headline(gpu, cpu, sure, ruled_out),
+        headline=IDLE if idle else _headline(gpu, cpu, sure, ruled_out),
         speedup=speedup,
         speedup_said=said,
         found=figures_for(workload, terms),
@@ -199,10 +212,11 @@ def job_report(
         ruled_out=ruled_out,
         gpu_cheaper=sure,
         curve=curve,
-        rewrite=_rewrite(workload, gpu, cpu, inputs),
-        notes=_notes(workload, gpu, cpu, float(point["runs_per_month"][0])),
+        rewrite="" if idle else _rewrite(workload, gpu, cpu, inputs),
+        notes=_notes(told, gpu, cpu, 0.0 if idle else float(point["runs_per_month"][0]), offered),
         wanted_hours=wanted,
         inputs=tuple((name, inputs.ranges[name]) for name in shown),
+        quotes_left_out=left_out(ctx.catalogue, workload.quotes),
     )
 
 
@@ -284,15 +298,25 @@ def _option(
     usd_hour = sample(asked, z) * drawn[market]
     fee = ctx.settings.jobs.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
     runs, drawn_runs = float(point["runs_per_month"][0]), np.maximum(drawn["runs_per_month"], 1e-6)
-    usd = at * n * price.likely + (fee / runs if runs else 0.0)
-    drawn_usd = np.asarray(over * n * usd_hour + fee / drawn_runs)
+    starting = float(_starting_per_run(unit, at, point)[0])
+    usd = (at + starting) * n * price.likely + (fee / runs if runs else 0.0)
+    paid = over + _starting_per_run(unit, over, drawn)
+    drawn_usd = np.asarray(paid * n * usd_hour + fee / drawn_runs)
     source = price.ref.source if price.ref is not None else "catalogue"
     return JobOption(
         unit.hardware, unit.sku, unit.name, int(n), int(np.ceil(n / unit.per_machine)),
         unit.per_machine, hours, _estimate(usd, drawn_usd, "USD", (source,)),
         _estimate(usd * runs, drawn_usd * drawn["runs_per_month"], "USD", (source,)),
         price.ref, price.likely, _bound(unit, told, n), at > wanted * 1.001, drawn_usd,
+        starting * n * price.likely,
     )  # fmt: skip
+
+
+def _starting_per_run(unit: Unit, hours: Array | float, x: dict[str, Array]) -> Array:
+    """Hours for which a rented machine is paid while it starts, a run."""
+    runs = x["runs_per_month"]
+    starting = starting_hours(runs, runs * hours, x[f"{unit.hardware}_start_h"])
+    return np.asarray(starting / np.maximum(runs, 1e-6))
 
 
 def _units(unit: Unit, ctx: Context, x: dict[str, Array]) -> tuple[Array, Parts]:
@@ -331,7 +355,8 @@ def _curve(
     n, work = _units(unit, ctx, {**many, "gpu_speedup": xs / speed})
     runs = float(point["runs_per_month"][0])
     fee = ctx.settings.jobs.gpu_fee_usd_per_month / runs if runs else 0.0
-    cost = work.hours(n) * n * gpu.usd_per_unit_hour + fee
+    hours = work.hours(n)
+    cost = (hours + _starting_per_run(unit, hours, many)) * n * gpu.usd_per_unit_hour + fee
     level = cpu.usd_per_run.likely
     # From where on it stays the cheaper: whole machines make steps.
     dearer = np.flatnonzero(cost >= level)
@@ -435,34 +460,43 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 
 
 def _notes(
-    workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float
+    workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
     notes = []
     if runs <= 0:
-        notes.append("No runs a month: nothing is spent. What one run would take stands below.")
+        notes.append("Nothing is spent in a month. What one run would take stands below.")
     for option in (gpu, cpu):
         if option is not None and option.late:
             notes.append(
                 f"{option.name}: no number of them finishes in time; the part that is not parallel "
                 "takes longer."
             )
-        if option is not None and runs > 0:
-            start = start_note(
-                option.name, option.units, option.usd_per_unit_hour, runs, option.hours.likely,
-                option.usd_per_month.likely,
-            )  # fmt: skip
-            notes += [start] if start else []
         if option is not None and option.units >= 10_000:
             notes.append(
                 f"{count(option.units, 'unit')} of {option.name} is no plan: give more time, or "
                 "check the hours and servers of today."
             )
-    if workload.stated_hours_per_month is None and workload.hours_per_run is None:
+    notes += _starts(gpu, cpu, runs, offered)
+    if not workload.stated_hours_per_month and not workload.hours_per_run:
         notes.append(
             "What a run takes today was not told: the hours are a planning value of the kind of "
             "work. The ratio of GPU to CPU holds; the sums follow your hours."
         )
     return tuple(notes)
+
+
+def _starts(gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting) -> list[str]:
+    """What the starts of the machines cost that win; of the others where theirs alone count."""
+    x = offered.context.inputs.point()
+    both = [cpu] if gpu is None else [gpu, cpu] if _wins(gpu, cpu) else [cpu, gpu]
+    said = (
+        start_note(
+            o.name, o.starting_usd_per_run * runs, o.usd_per_month.likely, runs,
+            float(x[f"{o.hardware}_start_h"][0]),
+        )
+        for o in both
+    )  # fmt: skip
+    return [note for note in said if note][:1]
 
 
 def _estimate(at: float, over: Array, unit: str, sources: tuple[str, ...]) -> Estimate:

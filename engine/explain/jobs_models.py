@@ -30,6 +30,7 @@ from engine.decide.model_rates import (
     model_of,
 )
 from engine.decide.priors import parameter as decided
+from engine.decide.quotes import left_out
 from engine.decide.service_units import model_sizing, paid_hours
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
@@ -119,7 +120,10 @@ class CostCurve:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """All that is told of a small model."""
+    """All that is told of a small model.
+
+    quotes_left_out : the user's quotes that don't rank, each with its reason
+    """
 
     headline: str
     model: Rate
@@ -139,6 +143,7 @@ class ModelReport:
     rates: tuple[Rate, ...]
     reason: str
     notes: tuple[str, ...]
+    quotes_left_out: tuple[str, ...] = ()
 
 
 def is_small_model(workload: Workload) -> bool:
@@ -196,6 +201,7 @@ def model_report(
         rates=tuple(r for r in rates() if r.model == id),
         reason=reason(gpu, cpu, peak, service),
         notes=notes_on(workload, gpu, cpu, id, hours),
+        quotes_left_out=left_out(offered.context.catalogue, workload.quotes),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def job_csv(report: JobReport | ModelReport, link: str = "") -> bytes:
 def services_rows(report: ServicesReport, link: str = "") -> Iterator[Row]:
     """What is asked of machines, the machines, what failures ask for, the stages, the inputs."""
     yield Row("Services", report.sentence)
-    for note in report.notes:
+    for note in (*report.quotes_left_out, *report.notes):
         yield Row("Services", note)
     if report.sizing is not None:
         yield from _sizing(report.sizing)
@@ -104,7 +104,8 @@ def _placement(section: str, way: Placement) -> Iterator[Row]:
 def job_rows(report: JobReport) -> Iterator[Row]:
     """The two sides of a compute job, all options, published speed-ups, inputs."""
     yield Row("Compute job", report.headline)
-    for note in (*report.notes, *([report.rewrite] if report.rewrite else [])):
+    told = (*report.quotes_left_out, *report.notes)
+    for note in (*told, *([report.rewrite] if report.rewrite else [])):
         yield Row("Compute job", note)
     r = report.speedup
     yield range_row("Compute job", "speed-up of the parallel part", r.low, r.likely, r.high,
@@ -134,7 +135,8 @@ def _job_option(section: str, o: JobOption) -> Iterator[Row]:
 def model_rows(report: ModelReport) -> Iterator[Row]:
     """The two sides of a small model, all options, what is too slow, measured rates."""
     yield Row("Small model", report.headline)
-    for note in (*([report.reason] if report.reason else []), *report.notes):
+    told = (*report.quotes_left_out, *report.notes)
+    for note in (*([report.reason] if report.reason else []), *told):
         yield Row("Small model", note)
     yield Row("Small model", "peak rate", None, report.peak_per_s, None, "1/s")
     yield Row("Small model", "mean rate", None, report.mean_per_s, None, "1/s")

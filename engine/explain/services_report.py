@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.assessment import Assessment
-from engine.catalogue import Catalogue
+from engine.catalogue import Catalogue, load_catalogue
+from engine.decide.quotes import left_out
 from engine.explain.services import Sizing, applies, size
 from engine.explain.services_batching import Batching, batching
 from engine.explain.services_cases import Saying, sayings
@@ -20,7 +21,10 @@ MANY = 1000  # machines beyond which the figures themselves are asked about
 
 @dataclass(frozen=True, slots=True)
 class ServicesReport:
-    """Everything that the page shows. Parts that the job does not have are None or empty."""
+    """Everything that the page shows. Parts that the job does not have are None or empty.
+
+    quotes_left_out : the user's quotes that don't rank, each with its reason
+    """
 
     sentence: str
     sizing: Sizing | None
@@ -34,6 +38,7 @@ class ServicesReport:
     pipeline_sentence: str
     sayings: tuple[Saying, ...]
     notes: tuple[str, ...]
+    quotes_left_out: tuple[str, ...] = ()
 
 
 def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> ServicesReport:
@@ -43,6 +48,8 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
     ------
     InputError : a working set that can't be split and fits into no server
     """
+    catalogue = catalogue or load_catalogue()
+    quotes = left_out(catalogue, answer.workload.quotes)
     pipeline = plan(answer, catalogue) if has_stages(answer) else None
     said = pipeline_sentence(pipeline) if pipeline is not None else ""
     if not applies(answer.workload):
@@ -52,7 +59,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         )
         return ServicesReport(
             head, None, "", "", (), None, None, (), pipeline, said,
-            _pipeline_saying(pipeline) if pipeline is not None else (), (),
+            _pipeline_saying(pipeline) if pipeline is not None else (), (), quotes,
         )  # fmt: skip
     s = size(answer, catalogue)
     b = batching(s, answer)
@@ -69,6 +76,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         said,
         sayings(s, answer, b),
         tuple(_notes(s, answer)),
+        quotes,
     )
 
 

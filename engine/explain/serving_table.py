@@ -20,7 +20,7 @@ def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
     """All rows: what was asked, the plan, its hours, the alternatives, APIs, cold starts."""
     answer = report.answer
     yield Row("Serving plan", answer.message)
-    for note in answer.notes:
+    for note in (*answer.notes, *report.notes):
         yield Row("Serving plan", note)
     for r in report.resolved:
         yield Row("Asked", RESOLVED[r.name], None, r.value, None, r.unit, r.source)

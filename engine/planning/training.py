@@ -59,12 +59,13 @@ def train_report(
     check_kind(workload)
     day = today or date.today()
     catalogue = catalogue if catalogue is not None else load_catalogue()
-    quoted, _ = with_quotes(catalogue, workload, day)
+    quoted, unranked = with_quotes(catalogue, workload, day)
     terms: TrainingTerms = settings.training
     units = _units(gpu_units(quoted, workload, day, settings.costs))
     choices, prices, skipped = _choices(quoted, units, terms)
     job = training_job(workload, terms, choices)
     answer = plan_training(job, terms.goal.value, quoted.networks.values())
+    answer = replace(answer, warnings=(*unranked, *answer.warnings))
     if answer.best is not None and (doubt := _elsewhere(answer.best, prices)):
         answer = replace(answer, warnings=(*answer.warnings, doubt))
     return TrainingReport(answer, prices, skipped)

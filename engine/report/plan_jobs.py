@@ -85,7 +85,7 @@ def _compute(
         lead=tuple(text for text in (report.rewrite,) if text),
         colour=SIDES[first.hardware],
         tiles=_job_tiles(report),
-        warnings=report.notes,
+        warnings=(*report.quotes_left_out, *report.notes),
         sections=(
             Section("GPU and CPU side by side", (_job_sides(report),)),
             *_curve(report),
@@ -319,7 +319,7 @@ def _model(
         lead=tuple(text for text in (report.reason, "" if batch else _planned(report)) if text),
         colour=SIDES[first.hardware] if first is not None else "CPU",
         tiles=_model_tiles(report),
-        warnings=report.notes,
+        warnings=(*report.quotes_left_out, *report.notes),
         sections=(
             Section("GPU and CPU side by side", (_model_sides(report),)),
             *_pictures(report),

@@ -21,7 +21,7 @@ from engine.workload.answers import Current, Kind, ModelClass, Precision, Rewrit
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
 from engine.workload.settings import USUAL, Settings
 from engine.workload.terms import parse_terms
-from engine.workload.workload import DEFAULT, Workload
+from engine.workload.workload import DEFAULT, Workload, parse
 
 PAGE = "pages/jobs_plan.py"
 Open = Callable[..., AppTest]
@@ -242,6 +242,45 @@ def test_a_run_of_items_pays_for_its_hours() -> None:
     )
     assert report.costs is None
     assert report.responses == ()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"useful_hours_per_month": 0},
+        {"utilization_by": "runs", "runs_per_month": 0},
+        {"utilization_by": "runs", "runs_per_month": 0, "hours_per_run": 10},
+        {"utilization_by": "schedule", "hours_per_day": 0, "days_per_week": 5},
+    ],
+)
+def test_no_use_costs_nothing_and_a_run_what_it_would_take(answers: dict[str, Any]) -> None:
+    report = job_report(
+        parse({"kind": "simulation", **answers}), under(gpu_fee_usd_per_month=900.0)
+    )
+    assert report.headline == "No hours of use a month: nothing needs to run."
+    assert {o.usd_per_month.high for o in report.options} == {0.0}
+    assert report.rewrite == ""
+    assert not [n for n in report.notes if "start" in n]
+    # A run is that of one who said nothing of hours, or ten hours of one server as told.
+    told = answers.get("hours_per_run")
+    same = {"hours_per_run": told, "runs_per_month": 1, "utilization_by": "runs"} if told else {}
+    other = job_report(parse({"kind": "simulation", **same}))
+    assert report.gpu is not None
+    assert other.gpu is not None
+    assert report.gpu.usd_per_run.likely == pytest.approx(other.gpu.usd_per_run.likely)
+    assert report.cpu.hours.likely == pytest.approx(other.cpu.hours.likely)
+
+
+def test_starts_of_machines_are_told_once_for_those_that_win() -> None:
+    # 700 runs of 6 minutes on one server: about as long as machines take to start.
+    job = parse({"kind": "simulation", "hours_per_run": 0.1, "runs_per_month": 700,
+                 "utilization_by": "runs"})  # fmt: skip
+    report = job_report(job)
+    (note,) = [n for n in report.notes if "start" in n]
+    assert report.gpu is not None
+    first = min((report.gpu, report.cpu), key=lambda o: o.usd_per_run.likely)
+    assert first.name in note
+    assert note.count("700") == 1
 
 
 def test_unknown_model_and_other_work_are_refused() -> None:

@@ -17,6 +17,7 @@ from engine.estimate.model_shape import shape_from_config, shape_from_size
 from engine.estimate.shape_text import read_shape, shape_text
 from engine.planning import training, training_view
 from engine.planning.training import TrainingReport, train_report
+from engine.planning.training_text import training_json, training_text
 from engine.report.launch import launch_files, launch_kit
 from engine.workload.settings import Settings
 from engine.workload.training_terms import TrainingTerms
@@ -118,6 +119,14 @@ def test_what_cannot_be_used_is_named(terms: dict[str, Any], where: str) -> None
         report(**terms)
     assert caught.value.where == where
     assert caught.value.right
+
+
+def test_a_quote_that_does_not_rank_is_told_with_the_plan() -> None:
+    told = "Your quote for h100-sxm, on demand at $1.20 an hour, is left out of the ranking"
+    found = report(job(quotes=["h100-sxm:on_demand:1.2"]))
+    assert [w for w in found.answer.warnings if told in w]
+    assert told in " ".join(training_text(found).split())
+    assert told in training_json(found)["warnings"][0]
 
 
 def test_other_work_is_sent_to_its_own_page() -> None:

@@ -395,6 +395,30 @@ def test_a_quote_of_ones_own_is_told_as_such() -> None:
     assert plan_pdf(said).startswith(b"%PDF")
 
 
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        ("jobs", {"kind": "rendering"}),
+        ("jobs", {"kind": "online_inference", "model_class": "neural"}),
+        ("services", {"kind": "web"}),
+        ("services", {"kind": "pipeline"}),
+        ("serve", CHAT),
+    ],
+)
+def test_a_quote_that_does_not_rank_is_told_in_every_file(
+    command: str, job: dict[str, object]
+) -> None:
+    plain = PLANS[command](parse(job), Settings(), TODAY, "")
+    said = PLANS[command](
+        parse({**job, "quotes": ["h100-sxm:on_demand:1.2"]}), Settings(), TODAY, ""
+    )
+    told = "Your quote for h100-sxm, on demand at $1.20 an hour, is left out of the ranking"
+    assert told in " ".join(plan_text(said).split())
+    assert told in csv_of(said.rows).decode("utf-8-sig")
+    assert len([w for w in said.warnings if told in w]) == 1
+    assert not [w for w in plain.warnings if "left out of the ranking" in w]
+
+
 @pdftotext
 def test_the_prices_of_storage_stand_with_their_median() -> None:
     """Nine offers of block storage: 0.045, 0.053, 0.0637, 0.08, 0.08, 0.096, 0.1, 0.118, 0.1971."""
