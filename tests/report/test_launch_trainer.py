@@ -36,6 +36,8 @@ def test_the_plan_chooses_the_trainer(name: str, trainer: str) -> None:
         ({}, {"gpu": "tpu-v5e"}, "gpu: there is no launch kit for 'tpu-v5e'"),
         ({"task": "finetune"}, {}, "model: is missing"),
         ({"task": "qlora", "tp": 8}, {"model": "org/m"}, "task: 4-bit weights are not split"),
+        ({"task": "qlora", "precision": "fp8"}, {"model": "org/m"}, "precision: products of 4-bit"),
+        ({"task": "qlora", "precision": "fp32"}, {"model": "org/m"}, "precision: products of"),
         ({"task": "qlora"}, {"model": "org/m", "shape": MIXTRAL}, "task: 4-bit weights leave"),
         ({"tp": 8, "task": "lora"}, {"model": "org/m", "gpu": "mi300x"}, "gpu: Megatron-Bridge"),
         ({"tp": 8, "task": "lora", "optimizer": "sgd"}, {"model": "org/m"}, "optimizer: sgd is"),

@@ -209,6 +209,9 @@ def _refuse(
     plan: TrainingPlan, ask: LaunchAsk, shape: ModelShape, gpu: Gpu, trainer: Trainer
 ) -> None:
     """Say what no trainer of the kit can do, and what would be right."""
+    if plan.task == "qlora" and plan.precision != "bf16":
+        raise InputError("products of 4-bit weights are computed in bf16", where="precision",
+                         right="bf16")  # fmt: skip
     if plan.task == "qlora" and trainer != "fsdp2":
         raise InputError("4-bit weights are not split by any trainer", where="task",
                          right="a plan that is data parallel alone, or LoRA in bf16")  # fmt: skip
