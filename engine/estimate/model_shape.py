@@ -11,6 +11,7 @@ import csv
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from engine.estimate.architectures import (
     decoder,
     hybrid,
     other,
+    pairs,
     sequence_experts,
     special,
     terms,
@@ -87,7 +89,7 @@ def shape_from_config(data: Any, name: str = "") -> ModelShape:
         raise _error("is no configuration", name, ADVICE)
     _refuse_lookalikes(data, name)
     config = Config(_unified(data, name), name)
-    shape = as_named(config, _counted(config))
+    shape = pairs.of_parts(config, _counted) or as_named(config, _counted(config))
     if shape.kind == "encoder" and config.model_type:
         shape = replace(shape, kv_layers=0)  # it reads a text once and keeps nothing
     why = shape.why_approximate
@@ -238,8 +240,8 @@ def _counted(config: Config) -> ModelShape:
         return _by_hand(config)
     counted = terms.count(formula, config)
     if counted.missing:
-        by_hand = _by_hand(config)
-        if by_hand.exact or not _grows_with_layers(formula):
+        by_hand = _readable_by_hand(config)
+        if by_hand and (by_hand.exact or not _grows_with_layers(formula)):
             return by_hand
     base = _outlined(config)
     total = counted.total
@@ -303,6 +305,13 @@ def _around(config: Config, inner: dict[str, Any]) -> ModelShape | None:
     )  # fmt: skip
 
 
+def _readable_by_hand(config: Config) -> ModelShape | None:
+    """The same; None where the file lacks what that needs."""
+    with suppress(ImportFileError):
+        return _by_hand(config)
+    return None
+
+
 def _by_hand(config: Config) -> ModelShape:
     """Dispatch by the kind of model; unknown ones are read like Llama, and it is said."""
     kind = config.model_type
@@ -317,6 +326,9 @@ def _by_hand(config: Config) -> ModelShape:
             return _around(config, inner) or other.vision_language(config, inner, key)
     if kind in SPECS:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
+    seen = None if config.stated("vocab") else other.without_words(config)
+    if seen is not None:
+        return seen
     why = (f"the architecture {kind or 'of this file'!r} is not known here: it is read like Llama "
            "and can be far off; give its number of parameters instead if you know it")  # fmt: skip
     latent = config.has("kv_lora_rank") and config.has("qk_nope_head_dim")

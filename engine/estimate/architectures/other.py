@@ -310,6 +310,25 @@ def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> Model
     )  # fmt: skip
 
 
+# Keys that only networks of images, video or sound have.
+_SENSES = ("image_size", "patch_size", "num_channels", "in_channels", "num_mel_bins", "crop_size",
+           "num_frames", "conv_dim", "conv_kernel_size", "sampling_rate", "depth")  # fmt: skip
+
+
+def without_words(config: Config) -> ModelShape | None:
+    """A network of images or sound that is not known here; None where it states no layers."""
+    count, _ = tower_like_vit(config)
+    if not count or not any(config.has(key) for key in _SENSES):
+        return None
+    hidden = config.whole((config.stated("hidden") or ("embed_dim",))[0])
+    layers = config.whole((config.stated("layers") or ("depth",))[0])
+    why = f"the network {config.model_type or 'of this file'!r} is counted like a ViT"
+    return _plain(
+        config, count, hidden, layers, config.whole("heads", max(hidden // 64, 1)),
+        config.whole("ffn", 4 * hidden), 0, 0.0, "encoder", why,
+    )  # fmt: skip
+
+
 def tower_like_vit(tower: Config) -> tuple[int, str]:
     """An image tower of an unknown kind: its layers as a ViT has them, and words that say so."""
     hidden = tower.stated("hidden") or tower.stated("embed_dim")
