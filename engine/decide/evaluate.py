@@ -152,14 +152,14 @@ def _batch_pool(
     committed = terms in COMMITTED
     headroom = 1 + x["monthly_variation"] if committed else 1.0
     share = likely("batch_hours_share") if committed else 1.0
-    wanted = np.minimum(
-        x["patience_h"] / max(batch_pools, 1),
-        HOURS_PER_MONTH * share / np.maximum(runs * headroom, 1e-6),
-    )
-    units, hours = _fleet(unit, part, x, ctx, wanted, memo, vetoes)
+    limit = x["patience_h"] / max(batch_pools, 1)
+    month = HOURS_PER_MONTH * share / np.maximum(runs * headroom, 1e-6)
+    wanted = np.minimum(limit, month)
+    firm = (limit <= month) & (ctx.workload.deadline_days is not None)
+    units, hours = _fleet(unit, part, x, ctx, wanted, firm, memo, vetoes)
     goodput = _goodput(terms, unit, units, x)
     if terms == "spot":
-        units, hours = _fleet(unit, part, x, ctx, wanted * goodput, memo, vetoes)
+        units, hours = _fleet(unit, part, x, ctx, wanted * goodput, firm, memo, vetoes)
     hours = hours / goodput
     busy = runs * hours
     calendar = hours / x["spot_capacity_share"] if terms == "spot" else hours
@@ -181,14 +181,18 @@ def _fleet(
     x: Values,
     ctx: Context,
     wanted: Array,
+    firm: Mask,
     memo: Memo,
     vetoes: list[tuple[Mask, Veto]],
 ) -> tuple[Array, Array]:
-    """Fewest units that finish a run within the wanted hours, and the hours it then takes."""
+    """Fewest units that finish a run within the wanted hours, and the hours it then takes.
+
+    firm : whether these are a deadline's, and no wish
+    """
     if unit.hardware == "gpu" and any(s.work == "llm_training" for s in part):
         return _llm_training(unit, x, ctx, wanted, vetoes)
     run = run_parts(unit, part, x, ctx, memo)
-    units = np.maximum(run.fewest_units(wanted), _memory_units(unit, part, x, ctx))
+    units = np.maximum(run.fewest_units(wanted, firm), _memory_units(unit, part, x, ctx))
     if ctx.workload.kind in SYSTEMS:  # what the bytes of a run ask of memory, network and disks
         by = by_resource(unit, demand_at_peak(x, ctx, memo), x)
         most = np.maximum.reduce([by[r] for r in by if r not in OF_TIME])

@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 Real = float | Array
 SECONDS_PER_HOUR = 3600.0
 MOST_UNITS = 16_384.0
+# A deadline is kept where it leaves a sixteenth of the serial part to the rest: the last minutes
+# would take most of the machines.
+CLOSEST = 1.0 / 16.0
 REFERENCE_SERVER = "m7i-24xlarge"  # the 96-vCPU server of `jobs.REFERENCE_VCPU`
 
 
@@ -51,13 +54,21 @@ class Parts:
         machines = np.ceil(np.asarray(units, dtype=float) / self.per_machine)
         return np.asarray(self.fed_hours / machines)
 
-    def fewest_units(self, wanted_hours: Real, most: float = MOST_UNITS) -> Array:
+    def fewest_units(
+        self, wanted_hours: Real, firm: bool | NDArray[np.bool_] = False, most: float = MOST_UNITS
+    ) -> Array:
         """Fewest units, in whole machines, with which a run takes no longer than wanted.
 
         Where the serial part takes most of it, as many as bring the rest down to the serial part:
-        more cost more than they save. Storage that feeds too slowly asks for machines of its own.
+        more cost more than they save. A deadline is kept all the same where `most` units or fewer
+        do so, to within `CLOSEST`. Storage that feeds too slowly asks for machines of its own.
+
+        firm : whether the hours are a deadline and no wish
         """
-        target = np.maximum(np.asarray(wanted_hours, dtype=float), 2.0 * self.serial)
+        wanted = np.asarray(wanted_hours, dtype=float)
+        room = wanted - self.serial
+        kept = firm & (room >= CLOSEST * self.serial) & (self.divisible <= room * most)
+        target = np.where(kept, wanted, np.maximum(wanted, 2.0 * self.serial))
         n = self.divisible / np.maximum(target - self.serial, 1e-9)
         n = np.maximum(n, self.fed_hours / np.maximum(target, 1e-9) * self.per_machine)
         n = np.clip(np.ceil(n - 1e-9), 1.0, most)

@@ -199,7 +199,7 @@ def job_report(
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
     return JobReport(
-        headline=IDLE if idle else _headline(gpu, cpu, sure, ruled_out),
+        headline=IDLE if idle else _headline(gpu, cpu, sure, ruled_out, _wish(told, wanted)),
         speedup=speedup,
         speedup_said=said,
         found=figures_for(workload, terms),
@@ -392,7 +392,7 @@ def _times(x: float) -> str:
 
 def _headline(
     gpu: JobOption | None, cpu: JobOption, sure: float,
-    out: tuple[tuple[str, Constraint], ...],
+    out: tuple[tuple[str, Constraint], ...], wish: str,
 ) -> str:  # fmt: skip
     if gpu is None:
         why = out[0][1].reason if out else "none is on offer"
@@ -405,10 +405,16 @@ def _headline(
     )
     name = "GPUs" if first is gpu else "CPU servers"
     if first.late != second.late:
-        return f"{name}: only they finish in time. {how[0].upper()}{how[1:]}."
+        only = f", where a run may take {wish} at most" if wish else ": only they finish in time"
+        return f"{name}{only}. {how[0].upper()}{how[1:]}."
     if chance < 0.65:
         return f"Close: {name} by a little. {how[0].upper()}{how[1:]}; cheaper in {chance:.0%}."
     return f"{name}: {how}; the cheaper in {chance:.0%} of cases."
+
+
+def _wish(workload: Workload, wanted: float) -> str:
+    """The hours wanted in words where they are no deadline, which more machines might keep."""
+    return "" if workload.deadline_days is not None else duration(wanted)
 
 
 def _wins(gpu: JobOption, cpu: JobOption) -> bool:
@@ -454,9 +460,14 @@ def _notes(
         notes.append("Nothing is spent in a month. What one run would take stands below.")
     for option in (gpu, cpu):
         if option is not None and option.late:
+            firm = workload.deadline_days is not None
             notes.append(
                 f"{option.name}: no number of them finishes in time; the part that is not parallel "
                 "takes longer."
+                if firm
+                else f"{option.name}: a run takes {duration(option.hours.likely)}, longer than "
+                f"wanted. Much of it is not parallel, and more machines would cost more than they "
+                "save; give a deadline where it must be quicker."
             )
         if option is not None and option.units >= 10_000:
             notes.append(

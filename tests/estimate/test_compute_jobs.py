@@ -95,6 +95,19 @@ def test_no_number_of_servers_beats_the_serial_part() -> None:
     assert float(server(100.0, 0.9).fewest_units(1.0)) == 9
 
 
+def test_a_deadline_is_kept_while_more_servers_keep_it() -> None:
+    # 10 h are serial, 90 h divide: 12 h are had with 90/2 = 45 servers, 11 h with 90. A sixteenth
+    # of 10 h is 37.5 min: 10 h 38 min takes 90/0.6333 → 143; 10 h 37 min is left alone, as above.
+    work = server(100.0, 0.9)
+    assert float(work.fewest_units(12.0, firm=True)) == 45
+    assert float(work.fewest_units(11.0, firm=True)) == 90
+    assert float(work.fewest_units(10 + 38 / 60, firm=True)) == 143
+    assert float(work.fewest_units(10 + 37 / 60, firm=True)) == 9
+    # A wish is met where it costs no more than it saves: 20 h or more.
+    assert work.fewest_units(np.array([12.0, 20.0, 25.0])).tolist() == [9, 9, 6]
+    assert float(work.hours(45.0)) == pytest.approx(12.0)
+
+
 def test_slow_storage_asks_for_machines() -> None:
     # 36,000 GB at 1 GB/s are 10 h a machine; wanted in 2.5 h: four machines.
     assert float(gpu(10.0, 1.0, 0.0, 100.0, read_gb=36_000.0).fewest_units(2.5)) == 4

@@ -271,6 +271,24 @@ def test_no_use_costs_nothing_and_a_run_what_it_would_take(answers: dict[str, An
     assert report.cpu.hours.likely == pytest.approx(other.cpu.hours.likely)
 
 
+def test_a_deadline_that_todays_servers_keep_is_kept() -> None:
+    # Half of 90% of the time does not divide: 16.8 h on one server are 10 h on the four of today,
+    # 7.6 h of them serial. More than 7.6 · 17/16 h can be kept with more servers.
+    today = {"kind": "simulation", "parallel_fraction": 0.5, "current": "cpu", "current_units": 4,
+             "utilization_by": "runs", "hours_per_run": 10, "runs_per_month": 20}  # fmt: skip
+    firm = job_report(parse({**today, "deadline_days": 10.1 / 24}))
+    assert not firm.cpu.late
+    assert firm.cpu.hours.likely <= 10.1
+    wish = job_report(parse(today))
+    assert wish.cpu.late
+    assert wish.cpu.usd_per_run.likely < firm.cpu.usd_per_run.likely
+    assert "GPUs, where a run may take 10 h at most" in wish.headline
+    assert any("give a deadline where it must be quicker" in n for n in wish.notes)
+    never = job_report(parse({**today, "deadline_days": 7 / 24}))
+    assert never.cpu.late
+    assert any("no number of them finishes in time" in n for n in never.notes)
+
+
 def test_starts_of_machines_are_told_once_for_those_that_win() -> None:
     # 700 runs of 6 minutes on one server: about as long as machines take to start.
     job = parse({"kind": "simulation", "hours_per_run": 0.1, "runs_per_month": 700,
