@@ -30,17 +30,19 @@ class Guarantee:
     """Copies of the data, whether a majority must agree, and why.
 
     voters : machines that vote, with a witness where there are two copies
+    holders : copies that have a write before it is accepted
     """
 
     copies: int
     agree: bool
     voters: int
     why: str
+    holders: int = 1
 
     @property
     def survives(self) -> int:
-        """Copies that may be lost at once without losing data."""
-        return losses_survived(self.copies, agree=self.agree) if self.copies > 1 else 0
+        """Copies that may be lost at once without losing an accepted write."""
+        return losses_survived(self.holders)
 
     @property
     def quorum(self) -> int:
@@ -57,7 +59,9 @@ def copies_asked(w: Workload, terms: ServicesTerms) -> Guarantee:
     agree = copies > 1 and strong and w.kind in (Kind.database, Kind.streaming, Kind.recsys)
     # Two copies can't tell a dead peer from a cut line; a third voter without data can.
     voters = copies + (1 if agree and copies % 2 == 0 else 0)
-    return Guarantee(copies, agree, voters if agree else copies, why)
+    # A witness has no data: of two copies that agree both have a write. A log waits for two.
+    holders = majority(copies) if agree else min(copies, 2) if w.kind is Kind.streaming else 1
+    return Guarantee(copies, agree, voters if agree else copies, why, holders)
 
 
 def _copies(w: Workload, strong: bool) -> tuple[int, str]:

@@ -148,9 +148,13 @@ def majority(copies: int) -> int:
     return copies // 2 + 1
 
 
-def losses_survived(copies: int, *, agree: bool) -> int:
-    """Copies that may be lost without losing data: all but a majority where they must agree."""
-    return copies - majority(copies) if agree else copies - 1
+def losses_survived(holders: int) -> int:
+    """Copies that may be lost with no accepted write among them.
+
+    holders : copies that have a write before it is accepted: a majority where copies must agree,
+        one where the others follow behind
+    """
+    return max(holders - 1, 0)
 
 
 def lost_writes(writes_per_s: Real, lag_s: Real) -> Real:

@@ -106,6 +106,7 @@ class SpeedupCurve:
 class JobReport:
     """All that is told of a compute job. `speedup` is one reference GPU against one server.
 
+    no_gpu : why none can run it, where none can
     quotes_left_out : the user's quotes that don't rank, each with its reason
     """
 
@@ -118,6 +119,7 @@ class JobReport:
     cpu: JobOption
     options: tuple[JobOption, ...]
     ruled_out: tuple[tuple[str, Constraint], ...]
+    no_gpu: tuple[str, ...]
     gpu_cheaper: float
     curve: SpeedupCurve | None
     rewrite: str
@@ -188,6 +190,7 @@ def job_report(
     options, ruled_out = _options(offered, workload, terms, point, drawn, server, wanted)
     if idle:
         options = tuple(replace(o, usd_per_month=NOTHING) for o in options)
+    no_gpu = _no_gpu(offered, ruled_out) if _best(options, "gpu") is None else ()
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     if cpu is None:
         raise _no_server(offered, workload)
@@ -199,7 +202,7 @@ def job_report(
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
     return JobReport(
-        headline=IDLE if idle else _headline(gpu, cpu, sure, ruled_out, _wish(told, wanted)),
+        headline=IDLE if idle else _headline(gpu, cpu, sure, no_gpu, _wish(told, wanted)),
         speedup=speedup,
         speedup_said=said,
         found=figures_for(workload, terms),
@@ -208,6 +211,7 @@ def job_report(
         cpu=cpu,
         options=options,
         ruled_out=ruled_out,
+        no_gpu=no_gpu,
         gpu_cheaper=sure,
         curve=curve,
         rewrite="" if idle else _rewrite(workload, gpu, cpu, inputs),
@@ -261,6 +265,16 @@ def _barred(
     unsplit = None if workload.working_set_shardable else workload.working_set_gb
     small = too_little_memory(unit.name, unit.memory_gb, unsplit)
     return found if small is None else (*found, small)
+
+
+def _no_gpu(offered: Setting, out: tuple[tuple[str, Constraint], ...]) -> tuple[str, ...]:
+    """Why no GPU can run the job: each kind of reason once, of the card with the most memory."""
+    memory = {u.name: u.memory_gb for u in offered.gpus}
+    told = sorted((x for x in out if x[0] in memory), key=lambda x: -memory[x[0]])
+    found: dict[str, str] = {}
+    for _, why in told:
+        found.setdefault(why.field, why.reason)
+    return tuple(found.values())
 
 
 def _no_server(offered: Setting, workload: Workload) -> InputError:
@@ -392,10 +406,10 @@ def _times(x: float) -> str:
 
 def _headline(
     gpu: JobOption | None, cpu: JobOption, sure: float,
-    out: tuple[tuple[str, Constraint], ...], wish: str,
+    no_gpu: tuple[str, ...], wish: str,
 ) -> str:  # fmt: skip
     if gpu is None:
-        why = out[0][1].reason if out else "none is on offer"
+        why = no_gpu[0] if no_gpu else "none is on offer"
         return f"CPU servers: no GPU can run this, {why}."
     first, second = (gpu, cpu) if _wins(gpu, cpu) else (cpu, gpu)
     chance = sure if first is gpu else 1 - sure

@@ -13,10 +13,11 @@ from engine.estimate import services
 from engine.estimate.pipelines import share_for_saving
 from engine.explain.services import Sizing
 from engine.explain.services_batching import Batching
-from engine.wording import money, number, rough
+from engine.wording import count, money, number, rough
 from engine.workload.answers import Kind
 
 SAID_SAVING = 0.6  # C257
+LARGEST_EVENT_KB = 1e6  # a larger event is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +133,18 @@ def sayings(s: Sizing, answer: Assessment, b: Batching | None) -> tuple[Saying, 
     if w.kind is Kind.streaming:
         written = s.point["rate_per_s"] * s.point["peak_factor"] * s.guarantee.copies
         kb = f.machines * s.point["included_disk_mb_per_s"] * 1000 / max(written, 1e-9)
+        disks = (
+            f" Disks bind only with large events: your {count(f.machines, 'machine')} with "
+            f"{number(s.point['included_disk_mb_per_s'])} MB/s each are full at {number(kb)} kB an "
+            "event."
+        )
         found.append(
             Saying(
                 "200,000 events a second fill 24 CPU nodes, bound by their disks.",
                 "article 003", "C233, C234",
                 "About right in number: half a core-ms each, a peak of two and 60% load are 333 "
-                "vCPUs, 21 nodes of 16. Disks bind only with large events: your "
-                f"{f.machines} machines with {number(s.point['included_disk_mb_per_s'])} MB/s each "
-                f"are full at {number(kb)} kB an event. GPUs bring nothing either way.",
+                f"vCPUs, 21 nodes of 16.{disks if kb < LARGEST_EVENT_KB else ''} GPUs bring "
+                "nothing either way.",
             )
         )  # fmt: skip
     if w.kind is Kind.online_inference:
@@ -162,9 +167,9 @@ def _fraud(x: Split | None, b: Batching | None) -> list[Saying]:
             Saying(
                 "100 million transactions a day, each answered in less than 50 ms.",
                 "article 003", "C254, C255",
-                f"That is {rate:,.0f} a second on the mean. Here 95 of 100 answers come within "
-                f"{rough(b.answer_ms)} ms, {inside} {target}; the queue takes "
-                f"{rough(b.wait_ms)} ms of it.",
+                f"That is {rate:,.0f} a second on the mean. At your peak, with the queue before "
+                f"the GPUs, 95 of 100 answers come within {rough(b.answer_ms)} ms, {inside} "
+                f"{target}; the queue takes {rough(b.wait_ms)} ms of it.",
             )
         )  # fmt: skip
     if x is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from engine.assessment import Assessment
@@ -12,7 +13,7 @@ from engine.estimate import services
 from engine.estimate.failure_rates import reliability_parameters
 from engine.estimate.services import Resource
 from engine.explain.services import Sizing
-from engine.wording import count, duration, money, number
+from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Consistency, FailureMode, Kind
 from engine.workload.workload import Workload
 
@@ -96,8 +97,16 @@ def failures(machines: int) -> str:
     """Failures of so many machines, in words."""
     per_year = float(services.failures_per_year(machines, likely("cpu_node_mtbf_h")))
     if per_year < 1:
-        return f"one failure in {number(1 / per_year)} years"
-    return f"{number(per_year)} failures a year"
+        return f"one failure in {rough(1 / per_year)} years"
+    return f"{rough(per_year)} failures a year"
+
+
+def losses(s: Sizing) -> str:
+    """What may be lost with a copy of the data, in few words."""
+    g = s.guarantee
+    if g.survives:
+        return f"{g.survives} may be lost, no write with it"
+    return f"{number(s.point.get('lag_s', 0.0))} s of writes may be lost"
 
 
 def asked(s: Sizing, answer: Assessment) -> tuple[Asked, ...]:
@@ -230,8 +239,21 @@ def _shards(s: Sizing, w: Workload) -> Asked:
             if w.kind is Kind.search
             else "queries over several shards lose joins and transactions"
         )
-        return Asked("Shards", True, f"{f.carrying:,}", f"One would lack {WORDS[f.binds]}; {lost}")
+        row = next(r for r in s.rows if r.resource == f.binds)
+        asks = f"{number(row.amount.likely, row.amount.unit)}, {rough(row.full)} times what it has"
+        return Asked(
+            "Shards", True, f"{f.carrying:,}",
+            f"One {f.name} would lack {WORDS[f.binds]} ({asks}){_fewest(s)}; {lost}",
+        )  # fmt: skip
     return Asked("Shards", False, "none", "It keeps no state: any machine answers any request")
+
+
+def _fewest(s: Sizing) -> str:
+    """How few of the machines that suit it best would do, where that is fewer."""
+    fewest = math.ceil(s.one.share - 1e-9)
+    if s.one.enough or fewest >= s.fleet.carrying:
+        return ""
+    return f". {fewest:,} × {s.one.largest} would do, with fewer shards to run"
 
 
 def _consensus(s: Sizing, w: Workload) -> Asked:

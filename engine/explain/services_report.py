@@ -59,7 +59,8 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         )
         return ServicesReport(
             head, None, "", "", (), None, None, (), pipeline, said,
-            _pipeline_saying(pipeline) if pipeline is not None else (), (), quotes,
+            _pipeline_saying(pipeline) if pipeline is not None else (),
+            _beside_recommendation(pipeline, answer), quotes,
         )  # fmt: skip
     s = size(answer, catalogue)
     b = batching(s, answer)
@@ -75,7 +76,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         pipeline,
         said,
         sayings(s, answer, b),
-        tuple(_notes(s, answer)),
+        (*_notes(s, answer), *_beside_recommendation(pipeline, answer)),
         quotes,
     )
 
@@ -133,9 +134,29 @@ def _pipeline_saying(p: PipelinePlan) -> tuple[Saying, ...]:
     )  # fmt: skip
 
 
+def _beside_recommendation(p: PipelinePlan | None, answer: Assessment) -> tuple[str, ...]:
+    """Why the recommendation has another total than the stages here."""
+    if p is None or p.best is None:
+        return ()
+    best = answer.best
+    usual = f"The recommendation is {best.label} at {money(best.usd_per_month.likely)} a month"
+    if p.own:
+        return (
+            f"{usual}: it answers for the job as one, from its own answers. The stages that you "
+            f"listed have their own placement here, at {money(p.best.usd)} a month.",
+        )
+    return (
+        f"{usual}: it keeps stages on one kind of machine where it can, and weighs effort, risk "
+        "and terms beside the cost. Here each stage has machines of its own, on demand, at the "
+        f"least cost: {money(p.best.usd)} a month.",
+    )
+
+
 def _notes(s: Sizing, answer: Assessment) -> list[str]:
     found = []
     best = answer.best
+    if best.vetoes:
+        found.append(answer.sentence)
     if s.point.get("rate_per_s") == 0:
         found.append(
             "No requests come in. What is shown is the least that can be rented; until there are "

@@ -142,9 +142,8 @@ def _side_by_side(titles: Sequence[str], sides: Sequence[Sequence[str]]) -> Tabl
 
 def _job_side(o: JobOption | None, report: JobReport) -> list[str]:
     if o is None:
-        reasons = dict.fromkeys(why.reason for _, why in report.ruled_out)
-        return [f"Not possible: {'; '.join(reasons)}" if reasons else "none is on offer",
-                *["–"] * 5]  # fmt: skip
+        why = f"Not possible: {'; '.join(report.no_gpu)}" if report.no_gpu else "none is on offer"
+        return [why, *["–"] * 5]
     return [
         units(o),
         hours(o),
@@ -219,8 +218,8 @@ def _ruled_out(report: JobReport) -> tuple[Section, ...]:
     for name, why in report.ruled_out:
         by_reason.setdefault(why.reason, []).append(name)
     rows = tuple((", ".join(names), reason) for reason, names in by_reason.items())
-    table = Table((Column("GPU", 1.6), Column("Why", 1.4)), rows)
-    return (Section("GPUs out of the question, and why", (table,), 2),)
+    table = Table((Column("Machine", 1.6), Column("Why", 1.4)), rows)
+    return (Section("Machines out of the question, and why", (table,), 2),)
 
 
 def _published(report: JobReport) -> tuple[Section, ...]:

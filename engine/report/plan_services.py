@@ -12,6 +12,7 @@ from engine.explain.plan_tables import services_rows
 from engine.explain.services import Fleet, Sizing
 from engine.explain.services_drawing import Drawing, draw_pipeline
 from engine.explain.services_pipeline import PipelinePlan, StagePlace
+from engine.explain.services_reasons import losses
 from engine.explain.services_report import ServicesReport
 from engine.explain.services_svg import svg
 from engine.report import words
@@ -95,7 +96,7 @@ def _colour(answer: Assessment, p: PipelinePlan | None) -> Colour:
 def _tiles(s: Sizing) -> tuple[Tile, ...]:
     m, g = s.machines, s.guarantee
     last = (
-        Tile("Copies of the data", str(g.copies), f"{g.survives} may be lost")
+        Tile("Copies of the data", str(g.copies), losses(s))
         if g.copies > 1
         else Tile("Spare machines", f"{s.fleet.machines - s.fleet.carrying:,}", "beyond the load")
     )

@@ -67,7 +67,7 @@ def job_cards(report: JobReport) -> None:
         with cell, st.container(border=True, height="stretch"):
             st.markdown(f"**{title}**")
             if option is None:
-                for reason in dict.fromkeys(why.reason for _, why in report.ruled_out):
+                for reason in report.no_gpu:
                     st.markdown(plain(f"Not possible: {reason}."))
                 continue
             unit = "GPU" if option.hardware == "gpu" else "server"
@@ -107,9 +107,11 @@ def job_options(report: JobReport) -> None:
         with st.expander(f"{len(rows) - SHOWN} more"):
             st.table(rows[SHOWN:], hide_index=True)
     if report.ruled_out:
-        with st.expander(f"{labels.count(len(report.ruled_out), 'GPU')} out of the question, why"):
+        with st.expander(
+            f"{labels.count(len(report.ruled_out), 'machine')} out of the question, why"
+        ):
             st.table(
-                [{"GPU": plain(n), "Why": plain(c.reason)} for n, c in report.ruled_out],
+                [{"Machine": plain(n), "Why": plain(c.reason)} for n, c in report.ruled_out],
                 hide_index=True,
             )
 

@@ -16,6 +16,7 @@ from engine.explain.services import TERMS, Fleet, Sizing
 from engine.explain.services_drawing import TITLES as PATTERNS
 from engine.explain.services_drawing import Drawing, draw_pipeline
 from engine.explain.services_pipeline import PipelinePlan, StagePlace
+from engine.explain.services_reasons import losses
 from engine.explain.services_report import ServicesReport, services_report
 from engine.explain.services_svg import svg
 from engine.workload.answers import Kind
@@ -67,7 +68,7 @@ def figures(s: Sizing) -> None:
         tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
         g, spare = s.guarantee, s.fleet.machines - s.fleet.carrying
         if g.copies > 1:
-            tile("Copies of the data", str(g.copies), f"{g.survives} may be lost", g.why)
+            tile("Copies of the data", str(g.copies), losses(s), g.why)
         else:
             tile("Spare machines", f"{spare:,}", "beyond the load", g.why)
     st.caption("A range holds in 8 of 10 cases.")

@@ -52,11 +52,16 @@ def test_five_machines_fail_five_times_as_often() -> None:
     assert s.hours_away_per_year(8_759, 1) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("copies", "most", "lost"), [(1, 1, 0), (2, 2, 0), (3, 2, 1), (5, 3, 2)])
-def test_a_majority_survives_the_rest(copies: int, most: int, lost: int) -> None:
+@pytest.mark.parametrize(("copies", "most", "lost"), [(1, 1, 0), (2, 2, 1), (3, 2, 1), (5, 3, 2)])
+def test_a_write_that_a_majority_has_survives_all_but_one_of_it(
+    copies: int, most: int, lost: int
+) -> None:
     assert s.majority(copies) == most
-    assert s.losses_survived(copies, agree=True) == lost
-    assert s.losses_survived(copies, agree=False) == copies - 1
+    assert s.losses_survived(most) == lost
+
+
+def test_a_write_that_only_the_first_copy_has_dies_with_it() -> None:
+    assert s.losses_survived(1) == 0
 
 
 def test_no_majority_of_nothing() -> None:

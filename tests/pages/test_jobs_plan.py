@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.explain.jobs import figures_for, is_compute, job_report
 from engine.explain.jobs_models import is_small_model, model_report
 from engine.report.link import decode_settings, encode
+from engine.report.plan_jobs import job_document
 from engine.wording import money, number
 from engine.workload.answers import Current, Kind, ModelClass, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
@@ -155,6 +156,17 @@ def test_what_no_server_holds_is_refused_with_the_largest() -> None:
     w = SIMULATION.model_copy(update={"working_set_gb": 9e6, "working_set_shardable": False})
     with pytest.raises(InputError, match="can't be split, and the largest server on offer"):
         job_report(w)
+
+
+def test_why_no_gpu_holds_it_is_told_of_the_largest_gpu() -> None:
+    # 3,000 GB that can't be split: no GPU holds them; the largest on offer has far less.
+    w = parse({"kind": "simulation", "working_set_gb": 3000, "working_set_shardable": False})
+    report = job_report(w)
+    largest = max(setting(w, None, date.today(), USUAL).gpus, key=lambda u: u.memory_gb)
+    (why,) = report.no_gpu
+    assert f"{largest.name} has {largest.memory_gb:,.0f} GB" in why
+    assert why in report.headline
+    assert why in str(job_document(report, w, USUAL, date.today()).sections)
 
 
 def test_own_speedup_is_taken_as_told() -> None:

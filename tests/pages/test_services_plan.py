@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -21,9 +22,11 @@ from engine.explain.services_batching import batching, sized
 from engine.explain.services_cases import split
 from engine.explain.services_drawing import draw, draw_pipeline, patterns
 from engine.explain.services_pipeline import plan
+from engine.explain.services_reasons import failures, losses
 from engine.explain.services_report import services_report
 from engine.report.link import decode_settings, encode
-from engine.workload.answers import Consistency, Downtime, FailureMode, Kind
+from engine.wording import money, number
+from engine.workload.answers import Consistency, Downtime, FailureMode, Kind, ModelClass
 from engine.workload.examples import example
 from engine.workload.services_terms import ServicesTerms, Shown
 from engine.workload.settings import Settings
@@ -111,6 +114,12 @@ def test_the_dashboard_needs_one_machine() -> None:
     assert cores.amount.low < cores.amount.likely < cores.amount.high
 
 
+def test_failures_of_machines_read_without_false_digits() -> None:
+    # 40,000 h between failures of a machine are 4.57 years; of five, 1.095 a year.
+    assert failures(1) == "one failure in 4.6 years"
+    assert failures(5) == "1.1 failures a year"
+
+
 def test_the_logging_pipeline_is_about_the_articles_24_nodes() -> None:
     found = sizing(example("event-logging").workload)
     cores = next(r for r in found.rows if r.resource == "cores")
@@ -153,6 +162,25 @@ def test_copies_and_votes_follow_the_answers(
     )
     found = sizing(w).guarantee
     assert (found.copies, found.voters) == (copies, voters)
+
+
+@pytest.mark.parametrize(
+    ("kind", "consistency", "lost", "said"),
+    [
+        # Three copies of which two have a write when it is accepted: one may be lost.
+        (Kind.database, Consistency.strong, 1, "1 may be lost, no write with it"),
+        (Kind.streaming, Consistency.eventual, 1, "1 may be lost, no write with it"),
+        # A second copy that follows 5 s behind: the last writes die with the first.
+        (Kind.database, Consistency.eventual, 0, "5 s of writes may be lost"),
+    ],
+)
+def test_what_may_be_lost_is_what_no_copy_has(
+    kind: Kind, consistency: Consistency, lost: int, said: str
+) -> None:
+    w = Workload(kind=kind, failure_mode=FailureMode.data_loss, consistency=consistency)
+    found = size(under(w, lag_s=5))
+    assert found.guarantee.survives == lost
+    assert losses(found) == said
 
 
 def test_more_load_never_takes_fewer_processors() -> None:
@@ -274,6 +302,54 @@ def test_a_mixed_pipeline_is_split_and_saves_against_both() -> None:
     drawing = draw_pipeline(found)
     assert drawing is not None
     assert "10 GB" in drawing.alt
+
+
+@pytest.mark.parametrize("terms", [{}, STAGES])
+def test_the_recommendations_total_stands_beside_that_of_the_stages(terms: dict[str, Any]) -> None:
+    answer = under(Workload(kind=Kind.pipeline), **terms)
+    report = services_report(answer)
+    assert report.pipeline is not None
+    assert report.pipeline.best is not None
+    (told,) = report.notes
+    assert answer.best.label in told
+    assert f"{money(answer.best.usd_per_month.likely)} a month" in told
+    assert f"{money(report.pipeline.best.usd)} a month" in told
+    # The same sums as its first sentence, and the savings are their ratios.
+    best, gpu = report.pipeline.best.usd, report.pipeline.all_gpu.usd
+    assert money(best) in report.sentence
+    if best < gpu:
+        assert f"{1 - best / gpu:.0%} less than all-GPU ({money(gpu)})" in report.sentence
+
+
+def test_a_target_that_nothing_keeps_is_said_first() -> None:
+    w = Workload(
+        kind=Kind.online_inference, model_class=ModelClass.trees, rate_per_s=500, latency_ms=0.3
+    )
+    report = services_report(under(w))
+    assert report.notes[0].startswith("Nothing on offer meets every constraint")
+    assert "0.3 ms are asked" in report.notes[0]
+
+
+def test_no_events_are_not_worth_a_word_on_disks() -> None:
+    none = services_report(under(Workload(kind=Kind.streaming, rate_per_s=0)))
+    assert not any("e+" in said.here or "Disks bind" in said.here for said in none.sayings)
+    # 3 copies of 400,000 events a second at the peak on n disks of 125 MB/s.
+    some = services_report(under(example("event-logging").workload))
+    assert some.sizing is not None
+    kb = some.sizing.fleet.machines * 125e3 / (400_000 * 3)
+    assert any(f"full at {number(kb)} kB an event" in said.here for said in some.sayings)
+
+
+def test_shards_name_what_one_machine_lacks_and_the_fewest_that_would_do() -> None:
+    report = services_report(
+        under(Workload(kind=Kind.database, rate_per_s=10_000, data_gb=1000, working_set_gb=64))
+    )
+    assert report.sizing is not None
+    s = report.sizing
+    (shards,) = [a for a in report.asked if a.title == "Shards"]
+    assert shards.needed
+    assert s.fleet.name in shards.why
+    assert f"{math.ceil(s.one.share)} × {s.one.largest} would do" in shards.why
 
 
 def test_a_serial_part_that_is_too_long_is_said() -> None:
