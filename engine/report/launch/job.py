@@ -245,7 +245,7 @@ def _refuse(
 def _refuse_no_text(ask: LaunchAsk) -> None:
     """The kit's own programs predict the next token of a text."""
     kind = ask.shape.kind
-    if kind in TEXT or ask.config_data().get("model_type") in TEXT_WITH_IMAGES:
+    if kind in TEXT or str(ask.config_data().get("model_type")) in TEXT_WITH_IMAGES:
         return
     raise InputError(
         f"the kit's programs train language models, this is a model of the kind {kind}",
@@ -256,7 +256,7 @@ def _refuse_no_text(ask: LaunchAsk) -> None:
 def _refuse_arguments(ask: LaunchAsk, shape: ModelShape) -> None:
     """What the arguments of Megatron-LM's script can't state."""
     kind = ask.config_data().get("model_type")
-    if kind is not None and kind not in IN_MEGATRON:
+    if kind is not None and str(kind) not in IN_MEGATRON:
         raise InputError(
             f"{str(kind)[:60]!r} can't be written as arguments of Megatron-LM", where="config",
             right=f"a plan that is data parallel alone, or one of {', '.join(sorted(IN_MEGATRON))}",

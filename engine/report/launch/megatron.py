@@ -132,7 +132,7 @@ def _network(job: Job) -> Pairs:
         ("tokenizer-type", "HuggingFaceTokenizer"),
         ("tokenizer-model", "$TOKENIZER"),
         ("normalization", "RMSNorm"),
-        ("norm-epsilon", repr(float(data.get("rms_norm_eps") or 1e-5))),
+        ("norm-epsilon", repr(_number(data.get("rms_norm_eps"), 1e-5))),
         ("position-embedding-type", "rope"),
         *_positions(job),
         ("attention-dropout", "0.0"),
