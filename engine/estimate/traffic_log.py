@@ -8,6 +8,7 @@ that the log covers, in the log's own hours.
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from engine.estimate.traffic import HOURS
 
 LARGEST_BYTES = 25_000_000
 FEWEST = 20
+WHOLE_DAY = 0.98  # days from which on a log covers every hour
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
@@ -60,7 +62,8 @@ def read_log(data: bytes | str, name: str = "the log") -> TrafficLog:
                 f"{len(data) / 1e6:,.0f} MB is more than is read here", where=name,
                 right=f"at most {LARGEST_BYTES / 1e6:.0f} MB, such as one week of time stamps",
             )  # fmt: skip
-        text = data.decode("utf-8", errors="replace")
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as Windows writes it
+        text = data.decode("utf-16" if wide else "utf-8", errors="replace")
     else:
         text = data
     lines = [line for line in text.splitlines() if line.strip()]
@@ -79,18 +82,20 @@ def read_log(data: bytes | str, name: str = "the log") -> TrafficLog:
     # The last request closes one interval less than there are requests.
     span *= len(stamps) / (len(stamps) - 1)
     days, mean = span / 86_400.0, len(stamps) / span
+    hourly = _hourly(stamps, mean, whole=days >= WHOLE_DAY)
+    mean = sum(hourly) / HOURS
     notes = []
     skipped = len(lines) - len(times)
     if skipped:
         notes.append(f"{skipped:,} of {len(lines):,} lines hold no time and are left out")
-    if days < 0.98:
+    if days < WHOLE_DAY:
         notes.append(
             f"the log covers {span / 3600:.1f} hours: hours that it leaves out take its mean"
         )
-    elif days < 7:
+    elif days < 6.5:  # seven days whose last night is quiet are a week
         notes.append(f"the log covers {days:.1f} days: a week would show the weekend")
     return TrafficLog(
-        len(stamps), skipped, days, mean, _hourly(stamps, mean), _peak(stamps, span, mean),
+        len(stamps), skipped, days, mean, hourly, _peak(stamps, span, mean),
         _cv2(stamps), tuple(notes),
     )  # fmt: skip
 
@@ -124,8 +129,12 @@ def _seconds(text: str, form: str) -> float | None:
     return (naive - datetime(1970, 1, 1)).total_seconds()
 
 
-def _hourly(stamps: Array, mean: float) -> tuple[float, ...]:
-    """Requests a second by hour of the day, over the time that the log covers of that hour."""
+def _hourly(stamps: Array, mean: float, *, whole: bool) -> tuple[float, ...]:
+    """Requests a second by hour of the day, over the time that the log covers of that hour.
+
+    whole : every hour is covered, and the mean of the day is that of its hours: a log that begins
+        in the morning and ends at night has fewer quiet hours than its days have
+    """
     hour = (stamps // 3600.0).astype(np.int64)
     counts = np.bincount(hour % HOURS, minlength=HOURS).astype(float)
     first, last = int(hour[0]), int(hour[-1])
@@ -141,7 +150,7 @@ def _hourly(stamps: Array, mean: float) -> tuple[float, ...]:
     rate = np.where(known, counts / np.maximum(covered, 1.0), mean)
     if rate.sum() <= 0:
         rate = np.full(HOURS, mean)
-    return tuple((rate * mean / rate.mean()).tolist())
+    return tuple((rate if whole else rate * mean / rate.mean()).tolist())
 
 
 def _peak(stamps: Array, span: float, mean: float) -> float:
@@ -160,7 +169,8 @@ def _cv2(stamps: Array) -> float:
     order, start = np.unique(hour, return_index=True)
     squares = []
     for first, last in zip(start, np.append(start[1:], len(gaps)), strict=True):
-        part = gaps[first:last]
+        # The first gap of an hour began in one before it, which may have been the night.
+        part = gaps[first + 1 : last]
         if len(part) >= FEWEST and part.mean() > 0:
             squares.append((float(part.var() / part.mean() ** 2), len(part)))
     if not squares or not len(order):

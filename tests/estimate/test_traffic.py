@@ -133,6 +133,28 @@ def test_a_log_tells_mean_and_day(form: str) -> None:
     assert log.notes == ()
 
 
+def test_quiet_nights_at_the_ends_of_a_log_are_nights_all_the_same() -> None:
+    """100 an hour from 6 to 22 of seven days: 1,600 a day, though the log covers 6.7 days only."""
+    stamps = [
+        START + timedelta(days=d, hours=h, seconds=36 * i + 18)
+        for d in range(7)
+        for h in range(6, 22)
+        for i in range(100)
+    ]
+    log = read_log("\n".join(s.isoformat() for s in stamps))
+    assert log.mean_per_s == pytest.approx(1600 / 86_400, rel=0.005)
+    assert log.hourly[2] == 0
+    assert log.hourly[12] == pytest.approx(100 / 3600, rel=0.005)
+    assert log.peak_to_mean == pytest.approx(24 / 16, rel=0.03)
+    # As regular as a clock by day: the night is no gap of the morning.
+    assert log.arrival_cv2 == pytest.approx(0, abs=0.001)
+
+
+def test_a_log_as_windows_writes_it_is_read() -> None:
+    text = _log(1, "%Y-%m-%dT%H:%M:%S")
+    assert read_log(text.encode("utf-16")) == read_log(text)
+
+
 @pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
 def test_a_log_in_seconds_since_1970_of_any_unit(unit: int) -> None:
     stamps = [1_793_577_600 + 10 * i for i in range(1000)]
