@@ -16,7 +16,7 @@ from engine.decide.model_rates import model_of
 from engine.decide.priors import likely
 from engine.estimate.queueing import bulk_service
 from engine.estimate.services import under_way
-from engine.estimate.small_inference import parameter
+from engine.estimate.small_inference import gpu_response, parameter
 from engine.explain.services import Sizing
 from engine.workload.answers import Kind, ModelClass
 
@@ -95,7 +95,10 @@ def sized(
     lam = peak / gpus
     holds = np.linspace(0.0, longest_ms / 1000, STEPS)
     found = bulk_service(lam, fixed_s, per_item_s, largest, delay_s=holds)
-    answers = outside_ms + np.asarray(found.response_s) * 1000 * tail
+    # Batches that are not full vary with what came during the one before.
+    inside, _ = gpu_response(lam, 1.0 / per_item_s, 0.95, holds)
+    full = np.asarray(found.response_s) * tail
+    answers = outside_ms + np.where(np.asarray(found.batch) < largest, inside, full) * 1000
     load = np.broadcast_to(np.asarray(found.load), holds.shape)
     good = np.isfinite(answers) & (answers <= (target_ms if target_ms else np.inf))
     calm = good & (load <= planned_load)
