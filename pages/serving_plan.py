@@ -118,7 +118,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
             serving_parts.memory(option)
         with apart:
             st.subheader("Prompts and answers on machines of their own", anchor=False)
-            st.markdown(labels.plain(words.apart(report.apart, option)))
+            st.markdown(labels.plain(words.apart(report.apart, option, report.ask.shape.is_moe)))
         st.subheader(labels.plain(words.zero_title(report)), anchor=False)
         serving_inputs.cold()
         serving_parts.zero(report)

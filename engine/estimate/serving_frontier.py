@@ -1,8 +1,7 @@
-"""Dollars against latency, a plan with prefill and decoding apart, and the plan simulated.
+"""Dollars against latency, and the plan simulated.
 
 The frontier takes every candidate at every load it can be run at: a replica that is run less full
-answers faster and costs more. Disaggregated serving gives prompts to some replicas and decoding to
-others: neither disturbs the other, and the cache travels between them.
+answers faster and costs more.
 """
 
 from __future__ import annotations
@@ -12,29 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from engine.errors import InputError
-from engine.estimate.named import named
-from engine.estimate.queueing import wait_percentile
-from engine.estimate.serving import (
-    cache_bytes,
-    decode_seconds,
-    engines_of,
-    loads_of,
-    prefill_seconds,
-    prompt_seconds_each,
-)
 from engine.estimate.serving_layouts import Candidate
 from engine.estimate.serving_plan import (
     HOURS_PER_MONTH,
-    PARAMETERS,
     ServingAsk,
     ServingOption,
     fleet_usd,
     with_spare,
 )
-from engine.estimate.serving_points import At, at_rate, curve, room, simulate
+from engine.estimate.serving_points import At, at_rate, curve, simulate
 from engine.estimate.simulate_serving import Simulated
 
 # Share of more replicas that the simulation may ask for.
@@ -93,89 +80,6 @@ def frontier(candidates: Sequence[Candidate], ask: ServingAsk) -> tuple[Frontier
         each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
         best.append(FrontierPoint(c, tpot, ttft, dollars, round(dollars / each / HOURS_PER_MONTH)))
     return tuple(best)
-
-
-# ---- prefill and decoding apart ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Disaggregated:
-    """Replicas for prompts and for decoding, and what they do together at the peak.
-
-    `transfer_s` : of a prompt's cache from one to the other; `machines` with the spare ones of
-    either pool
-    """
-
-    prefill_replicas: int
-    decode_replicas: int
-    machines: int
-    ttft_s: float
-    tpot_s: float
-    transfer_s: float
-    usd_per_month: float
-
-
-def disaggregated(option: ServingOption, ask: ServingAsk) -> Disaggregated | None:
-    """The same layout with prefill and decoding apart, sized for the peak; None where it can't be.
-
-    Prefill is M/G/c over the pool with the variance of the prompts' lengths; a prompt at the
-    percentile is longer than the mean as log-normal lengths are. Decoding is processor sharing
-    without prefill: B = λ·(O − 1)·t(B). On CPU servers nothing is gained and None is returned.
-    """
-    c, load, targets = option.candidate, ask.load, ask.targets
-    peak = ask.traffic.peak * ask.room
-    if peak <= 0 or c.machine.hardware == "cpu":
-        return None
-    r = c.replica
-    parts, tokens = (r.net, r.hw, r.plan, r.eff), (load.own_tokens, load.cached_tokens)
-    alone = float(prefill_seconds(*parts, 1.0, *tokens))
-    busy = float(prompt_seconds_each(*parts, 1.0, *tokens))
-    network = named(PARAMETERS)["disaggregated_network_gb_per_s"].likely * 1e9 * r.gpus
-    share = named(PARAMETERS)["disaggregated_kv_share"].likely
-    transfer = float(cache_bytes(r.net, r.plan, load.input_tokens)) / (network * share)
-    decode = _decode_pool(c, ask, peak)
-    if decode is None:
-        return None
-    decoders, tpot = decode
-    sigma = math.sqrt(math.log1p(load.length_cv**2))
-    z = float(ndtri(targets.percentile))
-    longer = alone * max(math.exp(z * sigma - sigma**2 / 2.0) - 1.0, 0.0)
-
-    def first(n: int) -> float:
-        wait = float(
-            wait_percentile(peak, busy, n, targets.percentile, service_cv2=load.length_cv**2)
-        )
-        return alone + math.hypot(longer, wait) + transfer + tpot
-
-    least = max(math.ceil(peak * busy / targets.max_load - 1e-9), 1)
-    count = least
-    if targets.ttft_s is not None:
-        if first(1_000_000) > targets.ttft_s:
-            return None
-        while first(count) > targets.ttft_s:
-            count = count + max(count // 8, 1)
-    machines = sum(int(with_spare(c, np.array(n), ask)) for n in (count, decoders))
-    each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
-    return Disaggregated(
-        count, decoders, machines, first(count), tpot, transfer, machines * each * HOURS_PER_MONTH
-    )
-
-
-def _decode_pool(c: Candidate, ask: ServingAsk, peak: float) -> tuple[int, float] | None:
-    """Fewest decoding replicas inside the target per token, and the time per token there."""
-    r, load = c.replica, ask.load
-    batch = loads_of(room(r, load), engines_of(r.plan))
-    context = load.input_tokens + load.output_tokens / 2.0
-    step = np.asarray(decode_seconds(r.net, r.hw, r.plan, r.eff, batch, context))
-    rate = batch / (max(load.output_tokens - 1.0, 0.5) * step)
-    good = rate <= float(rate.max()) * ask.targets.max_load
-    if ask.targets.tpot_s is not None:
-        good &= step <= ask.targets.tpot_s
-    if not good.any():
-        return None
-    place = int(np.flatnonzero(good)[np.argmax(rate[good])])
-    replicas = max(math.ceil(peak / float(rate[place]) - 1e-9), 1)
-    return replicas, float(np.interp(peak / replicas, rate[: place + 1], step[: place + 1]))
 
 
 # ---- simulation ----------------------------------------------------------------------------------

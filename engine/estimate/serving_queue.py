@@ -165,7 +165,7 @@ def step_of_an_answer(step: Array, per_sequence: Array, batch: Array) -> Array:
     return np.asarray(step + per_sequence * np.minimum(batch, 1.0) / (1.0 - grows))
 
 
-def _per_sequence(step: Array, batch: Array) -> Array:
+def per_sequence(step: Array, batch: Array) -> Array:
     """Seconds that a further answer adds to a step, from a table of steps by answers under way."""
     others = batch > 1.0
     rise = np.where(others, (step - step[:, :1]) / np.maximum(batch - 1.0, TINY), 0.0)
@@ -263,7 +263,7 @@ def operating_points(
     """
     further = np.maximum(answer - 1.0, 0.5)
     turns = turns_of(prompt, chunk, cv)
-    tokens = further * step_of_an_answer(step, _per_sequence(step, batch), batch)
+    tokens = further * step_of_an_answer(step, per_sequence(step, batch), batch)
     rate = batch / (tokens + batch * prefill)
     taking = beside(step, batch)
     found = intake(taking, prefill, prompt, rate, cv, chunk, turns)

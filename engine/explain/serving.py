@@ -37,12 +37,8 @@ from engine.estimate.estimate import Estimate
 from engine.estimate.model_shape import shape_from_size
 from engine.estimate.named import named
 from engine.estimate.queueing import Array
-from engine.estimate.serving_frontier import (
-    Disaggregated,
-    FrontierPoint,
-    disaggregated,
-    frontier,
-)
+from engine.estimate.serving_disaggregated import Disaggregated, disaggregated
+from engine.estimate.serving_frontier import FrontierPoint, frontier
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag, machine_id
 from engine.estimate.serving_plan import (
     DAYS_PER_MONTH,
@@ -231,8 +227,10 @@ def ask_of(w: Workload, terms: ServingTerms, values: dict[str, float]) -> Servin
     flat = terms.day is DayShape.even or day == "even"
     factor = values["peak_factor"] if w.peak_factor is not None or flat else None
     traffic = traffic_of(values["rate_per_s"], day, peak_factor=factor)
+    # An answer of one token has no further one.
+    each = values["tpot_target_s"] if load.output_tokens > 1.0 else None
     targets = Targets(
-        values["ttft_target_s"], values["tpot_target_s"], float(terms.percentile.value) / 100.0,
+        values["ttft_target_s"], each, float(terms.percentile.value) / 100.0,
         terms.max_load_pct / 100.0,
     )  # fmt: skip
     precision = Precision(

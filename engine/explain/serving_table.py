@@ -44,6 +44,7 @@ def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
                       usd.likely, usd.high, usd.unit)  # fmt: skip
         else:
             yield Row(f"Weights in {q.bits:g} bits", q.message)
+    yield from _apart(report)
     for p in report.frontier:
         name = f"{p.candidate.machine.label} at {number(p.tpot_s * 1e3)} ms a token"
         yield Row("Frontier", name, None, p.usd_per_month, None, "USD/month")
@@ -92,6 +93,24 @@ def _plan(section: str, o: ServingOption) -> Iterator[Row]:
     yield Row(section, "Per token, mean", None, seen.tpot_mean_s, None, "s")
     yield Row(section, "Per token, 99 of 100", None, seen.tpot_p99_s, None, "s")
     yield Row(section, "Utilization over the day", None, o.utilization, None, "share")
+
+
+def _apart(report: ServingReport) -> Iterator[Row]:
+    """Prefill and decoding on replicas of their own."""
+    found, section = report.apart, "Prefill and decoding apart"
+    if found is None:
+        return
+    experts = report.ask.shape.is_moe
+    for name, layout, count in (
+        ("Prefill", found.prefill, found.prefill_replicas),
+        ("Decoding", found.decode, found.decode_replicas),
+    ):
+        yield Row(section, f"{name}: {layout.told(experts)}", None, float(count), None, "replicas")
+    yield Row(section, "Machines", None, float(found.machines), None, "machines")
+    yield Row(section, "Cost", None, found.usd_per_month, None, "USD/month")
+    yield Row(section, "First token, as promised", None, found.ttft_s, None, "s")
+    yield Row(section, "Handover", None, found.handover_s, None, "s")
+    yield Row(section, "Per token, mean", None, found.tpot_s, None, "s")
 
 
 def _hours(o: ServingOption) -> Iterator[Row]:

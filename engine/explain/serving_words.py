@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from engine.cost.api_prices import Buying
-from engine.estimate.serving_frontier import Check, Disaggregated
+from engine.estimate.serving_disaggregated import Disaggregated
+from engine.estimate.serving_frontier import Check
 from engine.estimate.serving_plan import Refusal, ServingOption
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
 from engine.wording import duration, money, number, percent, rough
@@ -214,17 +215,19 @@ def quality(bits: float) -> str:
     return QUALITY[16 if bits > 8.6 else 8 if bits > 4.6 else 4]
 
 
-def apart(found: Disaggregated | None, option: ServingOption) -> str:
-    """Whether prefill and decoding apart would pay."""
+def apart(found: Disaggregated | None, option: ServingOption, experts: bool = False) -> str:
+    """Whether prefill and decoding apart would pay; experts : whether the model has any."""
     if found is None:
         return (
             "Prefill and decoding apart can't be sized here: it needs GPUs, traffic, and targets "
             "that each pool meets alone."
         )
     size = (
-        f"replicas for prompts: {found.prefill_replicas:,}, for decoding: "
-        f"{found.decode_replicas:,}; {found.machines:,} machines in all, "
-        f"{money(found.usd_per_month)} a month, a token every {seconds(found.tpot_s)}"
+        f"replicas for prompts: {found.prefill_replicas:,} ({found.prefill.told(experts)}), for "
+        f"decoding: {found.decode_replicas:,} ({found.decode.told(experts)}); {found.machines:,} "
+        f"machines in all, {money(found.usd_per_month)} a month. First token within "
+        f"{seconds(found.ttft_s)}, {seconds(found.handover_s)} of it to hand over, then a token "
+        f"every {seconds(found.tpot_s)}"
     )
     now = option.usd_always_on
     if found.usd_per_month < now * 0.97:

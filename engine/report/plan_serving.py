@@ -308,7 +308,7 @@ def _beside(report: ServingReport, option: ServingOption) -> tuple[Section, ...]
         Section("Fewer bits, fewer machines", (bits,)),
         Section("What fills the memory", (memory,), 2),
         Section("Prompts and answers on machines of their own",
-                (Words((said.apart(report.apart, option),)),), 2),
+                (Words((said.apart(report.apart, option, report.ask.shape.is_moe),)),), 2),
         *((Section(said.zero_title(report), (zero,)),) if report.zero else ()),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The frontier of dollars and time, prefill and decoding apart, and the plan simulated."""
+"""The frontier of dollars and time, and the plan simulated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError
-from engine.estimate.serving_frontier import check_plan, disaggregated, frontier
+from engine.estimate.serving_frontier import check_plan, frontier
 from engine.estimate.serving_plan import fleet_usd, plan_serving
-from engine.estimate.serving_points import Load
 from engine.estimate.traffic import traffic_of
 from tests.estimate.serving_asks import ask, gpu
 
@@ -36,21 +35,6 @@ def test_the_fleet_of_an_array_costs_what_the_plan_costs() -> None:
             carried = np.array(float(option.candidate.capacity.requests_per_s))
             usd = fleet_usd(option.candidate, request, carried, np.array([20.0]))
             assert usd[0] == pytest.approx(option.usd_per_month.likely)
-
-
-def test_prefill_and_decoding_apart_keep_both_targets() -> None:
-    request = ask(70.0, 50.0, load=Load(4000.0, 500.0))
-    option = plan_serving(request, [gpu("h100-sxm-80gb", 8)]).best
-    assert option is not None
-    apart = disaggregated(option, request)
-    assert apart is not None
-    assert apart.ttft_s <= 2.0
-    assert apart.tpot_s <= 0.1
-    # A token's step is not disturbed by prompts: faster than together at no more decoders.
-    assert apart.prefill_replicas >= 1
-    # 4,000 tokens × 327,680 bytes over the group's network in less than a tenth of a second.
-    assert 0 < apart.transfer_s < 0.1
-    assert disaggregated(option, ask(70.0, 0.0)) is None
 
 
 def test_the_plan_is_simulated_and_told_to_hold_or_not() -> None:

@@ -148,3 +148,18 @@ def test_a_shape_travels_as_numbers() -> None:
     with pytest.raises(InputError) as told:
         shape_of_terms(ServingTerms(model="no such model"))
     assert told.value.where == "model"
+
+
+def test_answers_of_one_token_have_no_time_per_further_token() -> None:
+    """A classifier: what a further token would take rules nothing out, cached prompts gain."""
+    usd = []
+    for hit in (0.0, 20.0, 50.0, 90.0):
+        workload = Workload(kind=Kind.online_inference, model_params_b=70, rate_per_s=100,
+                            tokens_in=8000, tokens_out=1, latency_ms=2000)  # fmt: skip
+        terms = ServingTerms(tpot_ms=1.0, prefix_hit_pct=hit)
+        report = serving_report(workload, terms, CATALOGUE, TODAY)
+        assert report.answer.state == "plan"
+        assert report.answer.best is not None
+        usd.append(report.answer.best.usd_per_month.likely)
+    assert usd == sorted(usd, reverse=True)
+    assert usd[-1] < usd[0]
