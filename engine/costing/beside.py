@@ -123,7 +123,8 @@ def electricity(case: Case, e: Evaluation, terms: Acquisition) -> Carbon:
 def _pool_power(case: Case, pool: Pool, terms: Acquisition) -> Carbon:
     used = min(float(pool.busy_hours[0]), HOURS_PER_MONTH)
     # What is committed to stays switched on all month, used or not.
-    on = HOURS_PER_MONTH if terms in COMMITTED or pool.service else used
+    started = used + float(pool.starting_hours[0])
+    on = HOURS_PER_MONTH if terms in COMMITTED or pool.service else started
     place = region_of(case, pool, terms)
     owner = pool.unit.prices["buy"].owner if terms == "buy" and "buy" in pool.unit.prices else None
     if owner is not None:  # the power that the rows of the purchase pay for

@@ -188,7 +188,8 @@ def _demand(case: Case) -> tuple[Demand | None, str]:
     variation = float(case.point["monthly_variation"][0])
     if pool.service:  # its machines for the peak stay on; what follows the load is the user's own
         return demands.of_service(float(np.ceil(machines - 1e-9)), case.answer.workload), ""
-    share = min(float(pool.busy_hours[0]) / HOURS_PER_MONTH, 1.0)
+    paid = float(pool.busy_hours[0] + pool.starting_hours[0])
+    share = min(paid / HOURS_PER_MONTH, 1.0)
     return demands.of_runs(machines, share, variation), ""
 
 

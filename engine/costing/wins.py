@@ -69,16 +69,20 @@ def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
         ),
         used_share=share,
         marks=compare.marks(),
-        by_runs=_by_runs(ways, pool),
+        by_runs=_by_runs(case, ways, pool),
         runs_now=float(case.point["runs_per_month"][0]),
     )
 
 
 def paid_share(case: Case, pool: Pool) -> float:
-    """Share of the month's hours that are paid for on demand: of a service, those it runs."""
+    """Share of the month's hours that are paid for on demand: of a service, those it runs.
+
+    Of runs, the hours in which their machines start are among them.
+    """
     if pool.service:
         return of_service(1.0, case.answer.workload).mean
-    return float(np.clip(pool.busy_hours[0] / HOURS_PER_MONTH, 0.0, 1.0))
+    paid = pool.busy_hours[0] + pool.starting_hours[0]
+    return float(np.clip(paid / HOURS_PER_MONTH, 0.0, 1.0))
 
 
 class Fleet:
@@ -225,24 +229,38 @@ def _blocks(case: Case, ways: list[Way], fleet: Fleet) -> tuple[Curve, ...]:
 
 
 def _by_runs(
-    ways: list[Way], pool: Pool
+    case: Case, ways: list[Way], pool: Pool
 ) -> tuple[tuple[str, tuple[tuple[float, float], ...]], ...]:
     """What a month costs against the runs in it: by the run, or the same whatever their number."""
     hours = float(pool.hours_per_run[0])
     if pool.service or hours <= 0:
         return ()
-    most = _most_runs(pool)
+    most, by_the_run = _most_runs(pool), _runs_by_the_run(case, pool)
     found = []
     for way in ways:
         h = way.headline
         if h is None or h.per_run is None or way.mix or way.id == "capacity_block":
             continue
         if way.id in ("on_demand", "spot"):
-            ends = ((0.0, 0.0), (most, h.per_run.likely * most))
+            ends = ((0.0, 0.0), (by_the_run, h.per_run.likely * by_the_run))
         else:
             ends = ((0.0, h.per_month.likely), (most, h.per_month.likely))
         found.append((curve_label(way), ends))
     return tuple(found)
+
+
+def _runs_by_the_run(case: Case, pool: Pool) -> float:
+    """Runs of a month up to which each costs the same on demand.
+
+    Beyond them no hour is left between the runs and their starts: the machines stay on, and the
+    month costs no more.
+    """
+    now = float(case.point["runs_per_month"][0])
+    if now <= 0:
+        return _most_runs(pool)
+    side_by_side = float(pool.paid_units[0]) / float(pool.units[0])
+    paid = float(pool.busy_hours[0] + pool.starting_hours[0]) / side_by_side
+    return now * HOURS_PER_MONTH / paid
 
 
 def _most_runs(pool: Pool) -> float:
@@ -268,7 +286,7 @@ def _runs(case: Case, ways: list[Way], pool: Pool) -> tuple[tuple[str, BreakEven
     if each is None or each.likely <= 0:
         return ()
     by_run = Range(each.low, each.likely, each.high)
-    most = _most_runs(pool)
+    most = _runs_by_the_run(case, pool)
     found = []
     for way in ways:
         if way.id in ("on_demand", "spot", "capacity_block") or way.mix or way.headline is None:

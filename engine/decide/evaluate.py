@@ -37,6 +37,7 @@ from engine.decide.service_sizing import (
     spare_units,
 )
 from engine.decide.service_units import demand_at_peak, paid_hours, sizing_of, small_model
+from engine.decide.starting import starting_hours
 from engine.decide.storing import storage_lines
 from engine.decide.training_time import training_table
 from engine.decide.vetoes import constrain
@@ -169,10 +170,14 @@ def _batch_pool(
     paid = units * copies
     if committed:  # by the machine; by the hour a part of one is an hour less
         paid = np.ceil(paid / unit.per_machine - 1e-9) * unit.per_machine
-    lines = pool_lines(terms, unit, paid, used, goodput, x, ctx, had.staff_part)
+    starting = starting_hours(runs, busy, x[f"{unit.hardware}_start_h"])
+    lines = pool_lines(terms, unit, paid, used, goodput, x, ctx, had.staff_part, starting)
     usd = usd_per_month(lines, ctx.workload.horizon_months, len(runs))
     utilization = np.minimum(busy / HOURS_PER_MONTH, 1.0) if committed else np.ones_like(busy)
-    return Pool(unit, part, False, units, busy, calendar, usd, utilization, goodput, lines, paid)
+    starts = np.zeros_like(busy) if committed else starting
+    return Pool(
+        unit, part, False, units, busy, calendar, usd, utilization, goodput, lines, paid, starts
+    )
 
 
 def _fleet(
@@ -291,7 +296,9 @@ def _service_pool(
     utilization = np.clip(mean_load / units, 0, 1)
     busy = utilization * hours
     zero, all_useful = np.zeros_like(load), np.ones_like(load)
-    return Pool(unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units)
+    return Pool(
+        unit, part, True, units, busy, zero, usd, utilization, all_useful, lines, units, zero
+    )
 
 
 def _whole_replicas(unit: Unit, need: Array, x: Values, ctx: Context) -> Array:

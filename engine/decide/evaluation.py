@@ -40,6 +40,7 @@ class Pool:
     """Machines of one kind that work on some stages, sized for the inputs.
 
     units : working on one run or service; paid_units : with those of runs side by side
+    starting_hours : of a month in which each paid unit starts for its runs, where hours are paid
     usd_per_month : sum of `lines`, the rows of the pool's cash flow, over the horizon by the month
     """
 
@@ -54,6 +55,7 @@ class Pool:
     goodput: Array
     lines: tuple[CashLine, ...]
     paid_units: Array
+    starting_hours: Array
 
 
 @dataclass(slots=True)

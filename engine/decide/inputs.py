@@ -196,7 +196,7 @@ def resolve(workload: Workload) -> Inputs:
         "gpu_market_factor", "cpu_market_factor", "gpu_efficiency_factor",
         "cpu_efficiency_factor", "spot_capacity_share", "spot_interruptions_per_node_day",
         "restart_h", "mtbf_gpu_hours",
-        "owning_place_in_range",
+        "owning_place_in_range", "gpu_start_h", "cpu_start_h",
     ):  # fmt: skip
         p = parameter(name)
         r[name] = Range(

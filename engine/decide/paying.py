@@ -23,6 +23,7 @@ from engine.estimate.reliability import spot_paid_goodput
 from engine.workload.workload import BATCH_JOBS
 
 COMMITTED: frozenset[Acquisition] = frozenset({"dedicated", "reserved_1y", "reserved_3y", "buy"})
+STARTING = "Machines starting"
 # Rows of owning that rise and fall with what hardware costs; power, rooms and people do not.
 FOLLOW_HARDWARE = frozenset(
     {
@@ -60,6 +61,7 @@ def pool_lines(
     x: Values,
     ctx: Context,
     staff_part: float = 1.0,
+    starting: Array | float = 0.0,
 ) -> tuple[CashLine, ...]:
     """The rows of machines on their terms over the horizon.
 
@@ -67,6 +69,7 @@ def pool_lines(
     paid_hours : hours a month in which each works or, where hours are paid, is paid for
     goodput : useful over paid hours on spot
     staff_part : part of a stated staff that falls on these machines
+    starting : hours a month in which each starts, paid where hours are
     """
     months = ctx.workload.horizon_months
     price = unit.prices[terms]
@@ -80,15 +83,18 @@ def pool_lines(
         after_term_usd_per_hour=usual.likely * market,
         sources=_source(price),
     )
+    starts: tuple[CashLine, ...] = ()
+    if np.any(np.asarray(starting) > 0):
+        starts = on_demand(rental, units, starting, months, STARTING)
     if terms == "on_demand":
-        return on_demand(rental, units, paid_hours, months)
+        return on_demand(rental, units, paid_hours, months) + starts
     if terms == "spot":
         useful = on_demand(rental, units, paid_hours * goodput, months, "Rent on spot")
         lost = on_demand(rental, units, paid_hours * (1 - goodput), months, "Lost to interruptions")
-        return useful + lost
+        return useful + lost + starts
     if terms == "dedicated":
         return dedicated(rental, units, months)
-    return reserved(rental, units, months, TERM_MONTHS[terms], paid_hours)
+    return reserved(rental, units, months, TERM_MONTHS[terms], paid_hours + np.asarray(starting))
 
 
 def usd_per_month(lines: tuple[CashLine, ...], months: int, n: int) -> Array:
@@ -97,6 +103,12 @@ def usd_per_month(lines: tuple[CashLine, ...], months: int, n: int) -> Array:
     for line in lines:
         total = total + np.asarray(line.total)
     return np.asarray(total / months)
+
+
+def starting_usd_per_month(pool: Pool, months: int) -> Array:
+    """What of a pool's cost a month is paid while its machines start."""
+    starts = tuple(line for line in pool.lines if line.item == STARTING)
+    return usd_per_month(starts, months, len(pool.units))
 
 
 def fees_of(spec: Spec, pools: list[Pool], ctx: Context) -> tuple[CashLine, ...]:

@@ -20,8 +20,8 @@ from engine.assessment import (
 )
 from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
-from engine.decide.findings import Findings, is_batch, usd_per_point
-from engine.decide.paying import COMMITTED, terms_of
+from engine.decide.findings import Findings, usd_per_point
+from engine.decide.paying import starting_usd_per_month
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
 from engine.decide.starting import start_note
@@ -58,6 +58,8 @@ INPUT_TITLES = {
     "spot_capacity_share": "Share of the time in which spot capacity can be had",
     "spot_interruptions_per_node_day": "Spot interruptions a node and day",
     "restart_h": "Time of a restart",
+    "gpu_start_h": "Time until a rented GPU machine works",
+    "cpu_start_h": "Time until a rented server works",
     "mtbf_gpu_hours": "GPU-hours between failures",
     "owning_place_in_range": "Cost of owning: 0.5 at its cheap end, 2 at its dear end",
 }
@@ -104,20 +106,17 @@ def _storage(f: Findings) -> tuple[str, ...]:
 
 
 def _starts(f: Findings) -> tuple[str, ...]:
-    """What the starts of machines add where they are rented for one short run after the other."""
-    e = f.evaluations[f.best]
-    runs = float(f.context.inputs.point()["runs_per_month"][0]) if is_batch(f.context) else 0.0
-    notes = []
-    for pool in e.pools:
-        terms = terms_of(e.spec, pool.unit)
-        if pool.service or terms in COMMITTED:
-            continue
-        notes.append(
-            start_note(
-                pool.unit.name, float(pool.paid_units[0]), pool.unit.prices[terms].likely, runs,
-                float(pool.busy_hours[0]) / max(runs, 1e-9), float(pool.usd_per_month[0]),
-            )
-        )  # fmt: skip
+    """What of the cost the starts are where machines are rented for one short run after another."""
+    e, x = f.evaluations[f.best], f.context.inputs.point()
+    months = f.context.workload.horizon_months
+    notes = [
+        start_note(
+            pool.unit.name, float(starting_usd_per_month(pool, months)[0]),
+            float(pool.usd_per_month[0]), float(x["runs_per_month"][0]),
+            float(x[f"{pool.unit.hardware}_start_h"][0]),
+        )
+        for pool in e.pools
+    ]  # fmt: skip
     return tuple(n for n in notes if n)
 
 

@@ -22,7 +22,7 @@ from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
 from engine.decide.quotes import left_out
-from engine.decide.starting import start_note
+from engine.decide.starting import start_note, starting_hours
 from engine.errors import InputError
 from engine.estimate.compute_jobs import (
     REFERENCE_SERVER,
@@ -67,6 +67,7 @@ class JobOption:
 
     hours, usd_per_run : with the range that holds in 8 of 10 cases; bound : what the run waits for
     late : whether it takes longer than wanted
+    starting_usd_per_run : what of the cost of a run is paid while the machines start
     """
 
     hardware: str
@@ -83,6 +84,7 @@ class JobOption:
     bound: str
     late: bool
     draws_usd: Array
+    starting_usd_per_run: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ def job_report(
         gpu_cheaper=sure,
         curve=curve,
         rewrite="" if idle else _rewrite(workload, gpu, cpu, inputs),
-        notes=_notes(told, gpu, cpu, 0.0 if idle else float(point["runs_per_month"][0])),
+        notes=_notes(told, gpu, cpu, 0.0 if idle else float(point["runs_per_month"][0]), offered),
         wanted_hours=wanted,
         inputs=tuple((name, inputs.ranges[name]) for name in shown),
         quotes_left_out=left_out(ctx.catalogue, workload.quotes),
@@ -310,15 +312,25 @@ def _option(
     usd_hour = sample(asked, z) * drawn[market]
     fee = ctx.settings.jobs.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
     runs, drawn_runs = float(point["runs_per_month"][0]), np.maximum(drawn["runs_per_month"], 1e-6)
-    usd = at * n * price.likely + (fee / runs if runs else 0.0)
-    drawn_usd = np.asarray(over * n * usd_hour + fee / drawn_runs)
+    starting = float(_starting_per_run(unit, at, point)[0])
+    usd = (at + starting) * n * price.likely + (fee / runs if runs else 0.0)
+    paid = over + _starting_per_run(unit, over, drawn)
+    drawn_usd = np.asarray(paid * n * usd_hour + fee / drawn_runs)
     source = price.ref.source if price.ref is not None else "catalogue"
     return JobOption(
         unit.hardware, unit.sku, unit.name, int(n), int(np.ceil(n / unit.per_machine)),
         unit.per_machine, hours, _estimate(usd, drawn_usd, "USD", (source,)),
         _estimate(usd * runs, drawn_usd * drawn["runs_per_month"], "USD", (source,)),
         price.ref, price.likely, _bound(unit, told, n), at > wanted * 1.001, drawn_usd,
+        starting * n * price.likely,
     )  # fmt: skip
+
+
+def _starting_per_run(unit: Unit, hours: Array | float, x: dict[str, Array]) -> Array:
+    """Hours for which a rented machine is paid while it starts, a run."""
+    runs = x["runs_per_month"]
+    starting = starting_hours(runs, runs * hours, x[f"{unit.hardware}_start_h"])
+    return np.asarray(starting / np.maximum(runs, 1e-6))
 
 
 def _units(unit: Unit, ctx: Context, x: dict[str, Array]) -> tuple[Array, Parts]:
@@ -357,7 +369,8 @@ def _curve(
     n, work = _units(unit, ctx, {**many, "gpu_speedup": xs / speed})
     runs = float(point["runs_per_month"][0])
     fee = ctx.settings.jobs.gpu_fee_usd_per_month / runs if runs else 0.0
-    cost = work.hours(n) * n * gpu.usd_per_unit_hour + fee
+    hours = work.hours(n)
+    cost = (hours + _starting_per_run(unit, hours, many)) * n * gpu.usd_per_unit_hour + fee
     level = cpu.usd_per_run.likely
     # From where on it stays the cheaper: whole machines make steps.
     dearer = np.flatnonzero(cost >= level)
@@ -467,7 +480,7 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 
 
 def _notes(
-    workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float
+    workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
     notes = []
     if runs <= 0:
@@ -488,7 +501,7 @@ def _notes(
                 f"{count(option.units, 'unit')} of {option.name} is no plan: give more time, or "
                 "check the hours and servers of today."
             )
-    notes += _starts(gpu, cpu, runs)
+    notes += _starts(gpu, cpu, runs, offered)
     if not workload.stated_hours_per_month and not workload.hours_per_run:
         notes.append(
             "What a run takes today was not told: the hours are a planning value of the kind of "
@@ -497,15 +510,17 @@ def _notes(
     return tuple(notes)
 
 
-def _starts(gpu: JobOption | None, cpu: JobOption, runs: float) -> list[str]:
+def _starts(gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting) -> list[str]:
     """What the starts of the machines cost that win; of the others where theirs alone count."""
+    x = offered.context.inputs.point()
     both = [cpu] if gpu is None else [gpu, cpu] if _wins(gpu, cpu) else [cpu, gpu]
     said = (
         start_note(
-            o.name, o.units, o.usd_per_unit_hour, runs, o.hours.likely, o.usd_per_month.likely
+            o.name, o.starting_usd_per_run * runs, o.usd_per_month.likely, runs,
+            float(x[f"{o.hardware}_start_h"][0]),
         )
         for o in both
-    )
+    )  # fmt: skip
     return [note for note in said if note][:1]
 
 

@@ -308,7 +308,8 @@ def _machines(
                     None if on_gpu else unit, "on_demand")  # fmt: skip
         pool = evaluate(spec, x, ctx).pools[0]
         some = float(peak > 0.0)
-        return pool.units / each * some, pool.units * 0.0, pool.busy_hours * pool.units / each
+        hours = pool.busy_hours + pool.starting_hours
+        return pool.units / each * some, pool.units * 0.0, hours * pool.units / each
     if peak <= 0.0:
         none = np.zeros(3)
         return none, none, none

@@ -102,7 +102,10 @@ def test_a_run_costs_its_hours_units_and_price() -> None:
     report = job_report(SIMULATION, under(gpu_fee_usd_per_month=400.0))
     assert report.gpu is not None
     for option in report.options:
-        hardware = option.hours.likely * option.units * option.usd_per_unit_hour
+        # A server starts in 0.017 h before each run, a machine with GPUs in 0.067 h.
+        start_h = 0.067 if option.hardware == "gpu" else 0.017
+        paid_h = option.hours.likely + start_h
+        hardware = paid_h * option.units * option.usd_per_unit_hour
         fee = 400.0 / 40.0 if option.hardware == "gpu" else 0.0
         assert option.usd_per_run.likely == pytest.approx(hardware + fee)
         assert option.usd_per_month.likely == pytest.approx(40 * (hardware + fee))
@@ -249,8 +252,10 @@ def test_a_run_of_items_pays_for_its_hours() -> None:
     # 2e9 items a month at the cost of a million, and what machines side by side lose to one
     # another: 0.05% for each further one (kinds.csv, contention of batch inference).
     more = 1 + 0.0005 * (report.gpu.machines * report.gpu.per_machine - 1)
+    # Before each of two runs the machines start in 0.067 h (decision_parameters.csv).
+    starts = 2 * 0.067 * report.gpu.machines * report.gpu.usd_per_machine_hour
     assert report.gpu.usd_per_month.likely == pytest.approx(
-        2000 * report.gpu.usd_per_million * more
+        2000 * report.gpu.usd_per_million * more + starts
     )
     assert report.costs is None
     assert report.responses == ()
