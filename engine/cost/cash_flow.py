@@ -135,7 +135,8 @@ class CashFlow:
         rows = []
         for line in self.lines:
             mean = float(np.mean(line.amount))
-            by_month = [mean * float(share) for share in line.schedule]
+            # Nothing is 0, and not the −0 of what comes in.
+            by_month = [mean * float(share) + 0.0 for share in line.schedule]
             rows.append(Row(line.section, line.item, by_month, math.fsum(by_month), line.sources))
         return rows
 

@@ -156,12 +156,16 @@ def marks() -> tuple[Mark, ...]:
 
 
 def overhead_beside_the_article(flow: CashFlow) -> tuple[float, float]:
-    """Yearly running cost of owning over the machines' price: itemised, and the article's 30%."""
+    """Running cost of a year in use over the machines' price: itemised, and the article's 30%.
+
+    Months before the delivery, in which nothing runs, are no part of the year.
+    """
     machines = sum(float(np.mean(x.total)) for x in flow.lines if x.item == "Machines")
     if machines <= 0:
         raise InputError("no machines are bought", where="acquisition", right="buy")
-    running = float(np.mean(flow.section_total("running")))
-    return running / machines * 12 / flow.months, value("article_overhead_per_year")
+    rows = (x for x in flow.lines if x.section == "running" and np.any(x.schedule))
+    yearly = sum(float(np.mean(x.total)) / np.count_nonzero(x.schedule) * 12 for x in rows)
+    return yearly / machines, value("article_overhead_per_year")
 
 
 def _working(hardware: Rental | Ownership, months: int) -> int:

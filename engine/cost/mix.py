@@ -3,11 +3,15 @@
 A committed machine costs c0 an hour when idle and v more when used (its power), a rented one d.
 Of q committed machines min(D, q) are used, so the cost of an hour is
 c0·q + v·E[min(D, q)] + d·E[(D − q)⁺] = v·E[D] + c0·q + (d − v)·E[(D − q)⁺]:
-the newsvendor again, with d − v for d, and exact. Until an owned base is delivered all is rented.
+the newsvendor again, with d − v for d, and exact. What is owned costs less per machine in a larger
+fleet, c0 falls with q: each number is costed as the fleet that it is, and the cheapest taken. Until
+an owned base is delivered all is rented.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +24,16 @@ from engine.cost.own import Ownership
 from engine.cost.rent import Rental
 from engine.errors import InputError
 
+OwnedFor = Callable[[int], Ownership]
+ONE_BY_ONE = 256  # numbers of owned machines up to which each is tried
+NEIGHBOURS = 32  # tried on both sides of the best of a larger fleet
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedPlan:
     """The best mix and its table, beside those of its two pure forms for the same demand.
 
-    Dollars per hour are those of one machine.
+    Dollars per hour are those of one machine, in the months in which the base works.
 
     committed_idle_usd_per_hour, committed_used_usd_per_hour : c0, and c0 + v
     """
@@ -40,7 +48,7 @@ class MixedPlan:
 
 
 def mixed_cost(
-    base: Rental | Ownership,
+    base: Rental | Ownership | OwnedFor,
     base_acquisition: Acquisition,
     burst: Rental,
     burst_acquisition: Acquisition,
@@ -49,8 +57,8 @@ def mixed_cost(
 ) -> MixedPlan:
     """Find how many machines to commit, and lay base and burst out month by month.
 
-    base : for an owned cluster, its network and people are those of the demand's peak; a smaller
-        base is charged its part of them
+    base : a rent; what owning so many machines takes, by their number; or the ownership of the
+        demand's peak, of which a smaller base is charged its part
     """
     months = whole_months("horizon_months", horizon_months)
     if burst_acquisition not in ("on_demand", "spot"):
@@ -60,19 +68,20 @@ def mixed_cost(
             right="on_demand or spot",
         )
     peak = max(int(np.ceil(demand.peak)), 1)
-    delivery = base.delivery_months if isinstance(base, Ownership) else 0
-    machine_hours = peak * (months - delivery) * HOURS_PER_MONTH
-    idle = _mean_total(monthly_cost(base, base_acquisition, peak, 0.0, months)) / machine_hours
-    full = _mean_total(monthly_cost(base, base_acquisition, peak, HOURS_PER_MONTH, months))
-    running = full / machine_hours - idle
     rented = monthly_cost(burst, burst_acquisition, 1, HOURS_PER_MONTH, months)
     price = _mean_total(rented) / (months * HOURS_PER_MONTH)
-    mix = best_on(demand, idle, running, price)
+    if isinstance(base, Rental):
+        idle, running = _rates(base, base_acquisition, peak, months)
+        mix = best_on(demand, idle, running, price)
+    else:
+        base = _by_number(base, peak)
+        mix, idle, running = _best_owned(base, base_acquisition, demand, price, peak, months)
 
     def table(committed: int) -> CashFlow:
-        lines = _base_lines(base, base_acquisition, committed, demand, peak, months)
+        own = base if isinstance(base, Rental) else base(max(committed, 1))
+        lines = _base_lines(own, base_acquisition, committed, demand, months)
         needed = np.full(months, demand.above(committed))
-        needed[: delivery if committed else 0] = demand.mean
+        needed[: _delivery(own) if committed else 0] = demand.mean
         if np.any(needed):
             lines += tuple(replace(x, schedule=x.schedule * needed) for x in rented.lines)
         return CashFlow(
@@ -103,33 +112,118 @@ def best_on(demand: Demand, idle: float, running: float, price: float) -> Mix:
     )
 
 
+def _best_owned(
+    base: OwnedFor,
+    acquisition: Acquisition,
+    demand: Demand,
+    price: float,
+    peak: int,
+    months: int,
+) -> tuple[Mix, float, float]:
+    """The best number of owned machines, and what one of them costs idle and more when used.
+
+    People, switches and racks come whole, so that a small base costs more per machine: each number
+    is costed as the fleet that it is. Until the delivery everything is rented.
+    """
+    at: dict[int, tuple[float, float, float]] = {}
+
+    def total(q: int) -> float:
+        if q == 0:
+            return price * demand.mean * months
+        own = base(q)
+        idle, running = _rates(own, acquisition, q, months)
+        wait, above = _delivery(own), demand.above(q)
+        hour = idle * q + running * (demand.mean - above) + price * above
+        at[q] = idle, running, hour
+        return hour * (months - wait) + price * demand.mean * wait
+
+    totals = {q: total(q) for q in _numbers(demand, peak)}
+    best = min(totals, key=lambda q: (totals[q], q))
+    if peak > ONE_BY_ONE:
+        near = range(max(best - NEIGHBOURS, 0), min(best + NEIGHBOURS, peak) + 1)
+        totals |= {q: total(q) for q in near if q not in totals}
+        best = min(totals, key=lambda q: (totals[q], q))
+    # With no base, the number of machines counts that would pay first.
+    shown = best or min(at, key=lambda q: _pays_from(*at[q][:2], price))
+    idle, running, _ = at[shown]
+    above = demand.above(best)
+    mix = Mix(
+        base=best,
+        usd_per_hour=at[best][2] if best else price * demand.mean,
+        all_committed=at[peak][0] * peak + at[peak][1] * demand.mean,
+        all_burst=price * demand.mean,
+        bursts=demand.share_above(best),
+        base_utilization=(demand.mean - above) / best if best else 0.0,
+        break_even_share=_pays_from(idle, running, price),
+    )
+    return mix, idle, running
+
+
+def _numbers(demand: Demand, peak: int) -> list[int]:
+    """Numbers of owned machines to try: all, or of a large fleet those where the cost can turn.
+
+    The cost of a base is straight between the levels of demand but for the steps of racks, switches
+    and people, which weigh little in a large fleet.
+    """
+    if peak <= ONE_BY_ONE:
+        return list(range(peak + 1))
+    ends = {f(level) for level in demand.levels.tolist() for f in (math.floor, math.ceil)}
+    spread = range(0, peak, max(peak // ONE_BY_ONE, 1))
+    return sorted({*(int(q) for q in ends), *spread, peak})
+
+
+def _by_number(base: Ownership | OwnedFor, peak: int) -> OwnedFor:
+    """What owning so many machines takes; of a stated whole, the part that falls on them."""
+    if not isinstance(base, Ownership):
+        return base
+    whole = base
+    return lambda q: scaled(whole, q / peak)
+
+
+def _pays_from(idle: float, running: float, price: float) -> float:
+    """Share of the hours from which a committed machine is cheaper than a rented one."""
+    return idle / (price - running) if price > running else math.inf
+
+
+def _rates(
+    base: Rental | Ownership, acquisition: Acquisition, units: int, months: int
+) -> tuple[float, float]:
+    """USD per machine and hour of the months that it works: idle, and more when used."""
+    hours = units * (months - _delivery(base)) * HOURS_PER_MONTH
+    ends = monthly_cost(base, acquisition, units, np.array([0.0, HOURS_PER_MONTH]), months)
+    idle, full = np.broadcast_to(ends.total, 2) / hours
+    return float(idle), float(full - idle)
+
+
+def _delivery(base: Rental | Ownership) -> int:
+    return base.delivery_months if isinstance(base, Ownership) else 0
+
+
 def _base_lines(
     base: Rental | Ownership,
     acquisition: Acquisition,
     committed: int,
     demand: Demand,
-    peak: int,
     months: int,
 ) -> tuple[CashLine, ...]:
     if committed == 0:
         return ()
     hours = (demand.mean - demand.above(committed)) / committed * HOURS_PER_MONTH
-    own = _part(base, committed / peak) if isinstance(base, Ownership) else base
-    return monthly_cost(own, acquisition, committed, hours, months).lines
+    return monthly_cost(base, acquisition, committed, hours, months).lines
 
 
-def _part(whole: Ownership, part: float) -> Ownership:
-    """What falls on a part of a cluster's machines."""
+def scaled(whole: Ownership, factor: float) -> Ownership:
+    """An ownership with everything that is of the whole cluster so many times as large."""
     return replace(
         whole,
-        network_usd=whole.network_usd * part,
-        storage_usd=whole.storage_usd * part,
-        racks_usd=whole.racks_usd * part,
-        cooling_usd=whole.cooling_usd * part,
-        other_capital_usd=whole.other_capital_usd * part,
-        racks_usd_per_month=whole.racks_usd_per_month * part,
-        staff_fte=whole.staff_fte * part,
-        software_usd_per_year=whole.software_usd_per_year * part,
+        network_usd=whole.network_usd * factor,
+        storage_usd=whole.storage_usd * factor,
+        racks_usd=whole.racks_usd * factor,
+        cooling_usd=whole.cooling_usd * factor,
+        other_capital_usd=whole.other_capital_usd * factor,
+        racks_usd_per_month=whole.racks_usd_per_month * factor,
+        staff_fte=whole.staff_fte * factor,
+        software_usd_per_year=whole.software_usd_per_year * factor,
     )
 
 

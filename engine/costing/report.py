@@ -31,7 +31,7 @@ from engine.decide.owning import SERVER
 from engine.decide.paying import terms_of
 from engine.decide.quotes import left_out
 from engine.errors import InputError
-from engine.wording import number
+from engine.wording import count, number
 from engine.workload.cost_terms import DemandBy
 
 DRAWS = 4096
@@ -117,7 +117,7 @@ def _title(chosen: Way, cheapest: Way | None) -> str:
 
 def _subtitle(case: Case, chosen: Way, cheapest: Way | None) -> str:
     label = dict(case.choices)[case.hardware]
-    head = f"{label}, over {case.months} months."
+    head = f"{label}, over {count(case.months, 'month')}."
     if cheapest is None or cheapest.id == chosen.id or not chosen.allowed:
         return head
     recommended = case.hardware == hardware_id(case.answer.best.id)
@@ -250,7 +250,7 @@ def _stable(case: Case, when: Wins) -> str:
     """The articles' rule on schedules that are stable for 18 months, about this horizon."""
     rule = value("mark_months_stable")
     says = "buying" if case.months >= rule else "renting"
-    head = f"You plan for {case.months} months; the rule of {rule:.0f} stable months says {says}. "
+    head = f"You plan for {count(case.months, 'month')}; the rule of {rule:.0f} stable months says {says}. "
     if when.months is None:
         return f"{head}There is no purchase to compare it with here."
     if when.months.value is None:

@@ -15,7 +15,7 @@ from engine.costing.model import CostReport, Leaving, Way
 from engine.costing.wins import BEST_MIX
 from engine.estimate.estimate import Estimate
 from engine.report.currency import Currency
-from engine.wording import number
+from engine.wording import count, number
 from engine.workload.cost_terms import DemandBy
 
 SECTION_TITLES: dict[Section, str] = {
@@ -78,7 +78,7 @@ def ways_table(report: CostReport, currency: Currency) -> list[dict[str, str]]:
         {
             "Way": named(way),
             "A month": _money(way.headline.per_month, currency),
-            f"In {report.months} months": currency.money(way.headline.total.likely),
+            f"In {count(report.months, 'month')}": currency.money(way.headline.total.likely),
             "Today's value": currency.money(way.headline.npv.likely),
         }
         for way in ordered(report.ways)
@@ -164,7 +164,9 @@ def leaving_rows(found: Leaving, currency: Currency) -> list[tuple[str, str]]:
         ("Data sent out", data + (f", for {number(found.data_gb)} GB" if found.data_gb else "")),
         (
             "Commitment left",
-            f"{owed}, {found.owed_months} months of it" if found.owed_months else "nothing",
+            f"{owed}, {count(found.owed_months, 'month')} of it"
+            if found.owed_months
+            else "nothing",
         ),
         ("Machines sold", currency.money(found.resale_usd) if found.resale_usd else "nothing"),
         ("In all", _in_all(found.usd, currency)),
@@ -234,7 +236,7 @@ def curves_told(report: CostReport) -> list[str]:
     """What the curves of a useful hour are of, the articles' marks in it, and what the mix is."""
     marks = {m.id: f"{m.value:.0%}" for m in report.wins.marks if m.unit == "share of hours"}
     found = [
-        f"For {_one(report.demand.machine)}, over {report.months} months. Dots: "
+        f"For {_one(report.demand.machine)}, over {count(report.months, 'month')}. Dots: "
         "break-evens. Dashed lines upright: the articles rent below "
         f"{marks['mark_share_rent']} of the hours, own from {marks['mark_share_on_premises']}, "
         f"build from {marks['mark_share_build']}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine.cost import rent as renting
 from engine.cost.cash_flow import HOURS_PER_MONTH, HOURS_PER_YEAR, CashFlow, CashLine
 from engine.cost.commitment import Demand
 from engine.cost.compare import overhead_beside_the_article
-from engine.cost.mix import mixed_cost
+from engine.cost.mix import OwnedFor, mixed_cost, scaled
 from engine.cost.network import rail_optimised
 from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
@@ -24,13 +25,13 @@ from engine.costing.model import Headline, Owning, Way
 from engine.decide.candidates import allowed_region, price_ref
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
-from engine.decide.owning import SMALLEST_OWNED_VCPU, STORAGE
+from engine.decide.owning import LARGEST, SMALLEST_OWNED_VCPU, STORAGE, Owner
 from engine.decide.paying import cloud_fees, first_row
 from engine.decide.priors import likely
 from engine.decide.uncertainty import interval
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
-from engine.wording import number
+from engine.wording import count, number
 from engine.workload.answers import Kind
 from engine.workload.cost_terms import DemandBy, Site
 from engine.workload.workload import LLM_TRAINING
@@ -203,13 +204,13 @@ def blocks_per_month(busy_hours: float, days: int, months: int) -> list[int]:
     length = days * HOURS_PER_DAY / HOURS_PER_MONTH  # months
     end, starts = 0.0, []
     for month in range(months):
-        count = 0
+        started = 0
         while max(min(end, month + 1.0) - month, 0.0) * HOURS_PER_MONTH < busy_hours - 1e-9:
             if end >= month + 1.0:  # the whole month is booked and the work does not fit
                 break
             end = max(end, float(month)) + length
-            count += 1
-        starts.append(count)
+            started += 1
+        starts.append(started)
     return starts
 
 
@@ -253,10 +254,8 @@ def _mix(
     # A GPU is rented alone and bought by the machine: then the demand counts what is bought.
     size = pool.unit.per_machine if owner is None else owner.units_per_machine
     asked = replace(demand, levels=demand.levels * pool.unit.per_machine / size)
-    committed: Rental | Ownership = (
-        _rental(case, lead, terms, size)
-        if owner is None
-        else owner.plan(max(math.ceil(asked.peak), 1)).terms
+    committed: Rental | OwnedFor = (
+        _rental(case, lead, terms, size) if owner is None else partial(_owned, owner)
     )
     planned = mixed_cost(
         committed, terms, _rental(case, pool, burst, size), burst, asked, case.months
@@ -302,6 +301,11 @@ def _mix(
         committed_alone=alone(planned.all_committed),
         rented_alone=alone(planned.all_burst),
     )
+
+
+def _owned(owner: Owner, machines: int) -> Ownership:
+    """What owning so many machines takes; beyond the largest cluster, several of them."""
+    return scaled(owner.plan(machines).terms, max(machines / LARGEST, 1.0))
 
 
 def _rental(case: Case, pool: Pool, terms: Acquisition, size: int) -> Rental:
@@ -474,10 +478,11 @@ def _refusals(e: Evaluation) -> tuple[str, ...]:
 def _term_notes(terms: Acquisition, min_months: int, months: int) -> tuple[str, ...]:
     term = renting.TERM_MONTHS.get(terms, min_months if terms == "dedicated" else 0)
     if term > months:
-        return (f"the commitment of {term} months outlasts the horizon: its rest is owed",)
+        owed = count(term, "month")
+        return (f"the commitment of {owed} outlasts the horizon: its rest is owed",)
     rest = months % term if term else 0
     if terms in renting.TERM_MONTHS and rest:
-        return (f"after {months - rest} months it goes on for {rest} months on demand",)
+        return (f"after {months - rest} months it goes on for {count(rest, 'month')} on demand",)
     return ()
 
 

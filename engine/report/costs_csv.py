@@ -30,6 +30,7 @@ from engine.report.costs_words import (
 )
 from engine.report.currency import Currency, currency_of
 from engine.report.table import Row, answer_rows, csv_cell, price_rows, term_rows
+from engine.wording import count
 
 DIGITS = 15  # to the cent up to ten trillion dollars
 PAID = {"start": "start of the month", "end": "end of the month"}
@@ -164,7 +165,7 @@ def _about(report: CostReport, way: Way, answer: Assessment) -> Iterator[Line]:
     ]
     for item, number, unit in machines:
         yield Line("Ways", item, way.label, "Owning", likely=number, unit=unit)
-    item = f"Resale at an age of {own.resale_months} months, share of the price"
+    item = f"Resale at an age of {count(own.resale_months, 'month')}, share of the price"
     yield _estimate("Ways", item, own.resale, way.label, "Owning")
     yield _estimate("Ways", "Failures of devices", own.failures_per_year, way.label, "Owning")
     for text in (own.room, own.network, own.rails):

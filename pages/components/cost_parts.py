@@ -87,8 +87,8 @@ def all_ways(report: CostReport, currency: Currency) -> None:
     answer.table(view.ways_table(report, currency), "Every way to pay with its sums")
     st.caption(
         plain(
-            f"Over {report.months} months. Today's value discounts later payments at "
-            f"{report.discount_rate:.1%} a year. A range holds in 8 of 10 cases."
+            f"Over {labels.count(report.months, 'month')}. Today's value discounts later payments "
+            f"at {report.discount_rate:.1%} a year. A range holds in 8 of 10 cases."
             + (f" {view.OTHER_PLACE}" if any(w.elsewhere for w in report.ways) else "")
         )
     )
@@ -422,7 +422,7 @@ def leave(report: CostReport, currency: Currency) -> None:
         [{"What": a, "Comes to": b} for a, b in view.leaving_rows(found, currency)],
         "What it takes to leave",
     )
-    st.caption(plain(f"{report.chosen.label}, at half of the {report.months} months."))
+    st.caption(plain(f"{report.chosen.label}, at half of {labels.count(report.months, 'month')}."))
 
 
 def carbon(report: CostReport) -> None:

@@ -244,6 +244,16 @@ def test_an_absurd_price_is_refused_even_when_moves_are_accepted(refresh: Refres
         assert p5(after) == p5()
 
 
+def test_a_price_that_fits_no_other_takes_no_innocent_one_with_it(refresh: Refresh) -> None:
+    # 200 an hour are 25 a GPU-hour, more than three times the 7.3616 of the same machine in
+    # eu-north-1, which stays. The spot price of 20 is in its place and is taken.
+    done, after = refresh(SKYPILOT + sky("200", "20"), accept_moves=True)
+    assert p5(after) == p5()
+    assert p5(after, "spot").usd_per_instance_hour == 20
+    (refused,) = [line for line in done.text.splitlines() if "$7.3616" in line]
+    assert "us-east-1, on demand, 200 USD an hour: beside AWS p5.48xlarge, eu-north-1" in refused
+
+
 def test_an_older_price_takes_no_newer_ones_place(refresh: Refresh) -> None:
     done, after = refresh(SKYPILOT + sky("56"), as_of=date(2026, 8, 1))  # the table's: 15 August
     assert "Older" in done.text

@@ -129,7 +129,13 @@ def test_the_articles_marks_stand_beside() -> None:
     }
     itemised, article = overhead_beside_the_article(table(BUY, 4, 0.8, 36))
     assert article == 0.3
-    assert 0.05 < itemised < 0.5
+    # Four machines of 310,000 at load in 80% of the hours, idle at 30% else: 8 x 0.86 = 6.88 kW
+    # each, 27.52 kW x 730 h x 0.12 = 2,410.752; x PUE 1.35 = 3,254.5152; colocation 32 x 174 =
+    # 5,568; half a person 220,000/24 = 9,166.6667; upkeep 1,280,000 x 0.05/12 = 5,333.3333.
+    # 23,322.5152 a month x 12/1,240,000 = 22.57%: of a year in use, whatever the delivery takes.
+    assert itemised == pytest.approx(23_322.5152 * 12 / 1_240_000, rel=1e-6)
+    shorter, _ = overhead_beside_the_article(table(BUY, 4, 0.8, 6))
+    assert shorter == pytest.approx(itemised)
     with pytest.raises(InputError, match="acquisition"):
         overhead_beside_the_article(table(ON_DEMAND, 4, 0.8, 36))
 
@@ -188,3 +194,62 @@ def test_spot_can_be_the_burst_and_dedicated_months_can_not() -> None:
     assert mixed.burst_usd_per_hour > 20
     with pytest.raises(InputError, match="burst_acquisition"):
         mixed_cost(Rental(30.0), "reserved_3y", spot, "dedicated", constant(4), 36)
+
+
+# --- machines that are owned in whole fleets
+
+
+def in_whole_fleets(machines: int) -> Ownership:
+    """A person for up to ten machines, a switch for up to four: they come whole."""
+    return Ownership(
+        36_000,
+        network_usd=7_200.0 * math.ceil(machines / 4),
+        staff_fte=float(math.ceil(machines / 10)),
+        usd_per_fte_year=120_000,
+    )
+
+
+def test_a_small_owned_base_pays_its_person_and_its_switch_whole() -> None:
+    # Over 36 months, no resale: a machine is 36,000/36 = 1,000 a month, a switch 200, a person
+    # 10,000. Rented, a machine is 10 x 730 = 7,300. Two are needed always, ten in 10% of the hours:
+    # 0: 2.8 x 7,300 = 20,440; 1: 11,200 + 1.8 x 7,300 = 24,340;
+    # 2: 2,000 + 200 + 10,000 + 0.8 x 7,300 = 18,040; 3: 13,200 + 0.7 x 7,300 = 18,310;
+    # 4: 14,200 + 4,380 = 18,580; 10: 10,000 + 600 + 10,000 = 20,600.
+    demand = hourly([2.0] * 9 + [10.0])
+    mixed = mixed_cost(in_whole_fleets, "buy", Rental(10.0), "on_demand", demand, 36)
+    assert mixed.mix.base == 2
+    assert float(mixed.flow.per_month) == pytest.approx(18_040)
+    assert mixed.mix.usd_per_month == pytest.approx(18_040)
+    assert float(mixed.all_committed.per_month) == pytest.approx(20_600)
+    assert float(mixed.all_burst.per_month) == pytest.approx(20_440)
+    # 12,200 for two machines over 2 x 7,300.
+    assert mixed.mix.break_even_share == pytest.approx(12_200 / 14_600)
+
+
+def test_a_fleet_too_small_for_its_person_is_rented() -> None:
+    # One machine in half of the hours: 3,650 rented, 11,200 owned. Of ten, one is
+    # (10,000 + 600 + 10,000)/10 = 2,060, which a part of the whole would have taken for enough.
+    demand = hourly([1.0, 0.0] * 50 + [10.0])
+    mixed = mixed_cost(in_whole_fleets, "buy", Rental(10.0), "on_demand", demand, 36)
+    assert mixed.mix.base == 0
+    assert float(mixed.flow.per_month) == pytest.approx(60 / 101 * 7_300)
+
+
+@given(logs, st.floats(1, 60))
+def test_no_number_of_owned_fleets_is_cheaper(log: list[int], rent: float) -> None:
+    demand = hourly([float(x) for x in log])
+    mixed = mixed_cost(in_whole_fleets, "buy", Rental(rent), "on_demand", demand, 36)
+    for q in range(max(log) + 1):
+        # By hand: machines, switches and people a month, and the rest by the hour.
+        own = q * 1_000 + math.ceil(q / 4) * 200 + math.ceil(q / 10) * 10_000
+        above = sum(max(x - q, 0) for x in log) / len(log)
+        assert float(mixed.flow.per_month) <= (own + rent * 730 * above) * (1 + 1e-9)
+
+
+def test_a_large_fleet_is_searched_where_its_cost_can_turn() -> None:
+    # 800 machines always, 2,000 in 10% of the hours; owned a machine is about 1,000 + 50 + 1,000 a
+    # month and rented 7,300: the first 800 pay, and no more of them (0.1 x 7,300 = 730).
+    demand = hourly([800.0] * 9 + [2_000.0])
+    mixed = mixed_cost(in_whole_fleets, "buy", Rental(10.0), "on_demand", demand, 36)
+    assert mixed.mix.base == 800
+    assert float(mixed.flow.per_month) == pytest.approx(800_000 + 40_000 + 800_000 + 120 * 7_300)

@@ -125,6 +125,12 @@ def test_buying_row_by_row() -> None:
     assert flow.useful_hours == pytest.approx(292 * 34)
 
 
+def test_a_month_without_resale_is_nought_and_has_no_minus_before_it() -> None:
+    (row,) = (r for r in monthly_cost(NODE, "buy", 16, 292, 36).table() if r.item == "Resale")
+    assert {str(usd) for usd in row.by_month[:-1]} == {"0.0"}
+    assert row.by_month[-1] == pytest.approx(-0.3 * 5_120_000)
+
+
 def test_what_is_rented_until_delivery_is_a_row() -> None:
     # 2 months x 4 machines x 55.04 x 300 h
     flow = monthly_cost(NODE, "buy", 4, 300, 36, bridge=Rental(55.04))

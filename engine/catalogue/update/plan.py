@@ -298,27 +298,51 @@ def _drop_faulty(
 ) -> None:
     """Take back what the checks of the catalogue refuse, until the whole has no fault.
 
-    A fault that shows on a price which stays is laid on the new prices of the same hardware.
+    A fault that shows on a price which stays is laid on the new prices without which it is gone.
     """
+
+    def merged() -> list[Offer]:
+        return [fresh.get(offer_key(o), o) if refreshable(o) else o for o in present]
+
+    def faults_of(offers: Sequence[Offer]) -> list[DataError]:
+        return list(check(list(enumerate(offers))))
+
     while fresh:
-        merged = [fresh.get(offer_key(o), o) if refreshable(o) else o for o in present]
-        faults = list(check(list(enumerate(merged))))
+        offers = merged()
+        faults = faults_of(offers)
         if not faults:
             return
-        culprits: dict[Key, DataError] = {}
+        culprits: dict[Key, str] = {}
         for fault in faults:
-            at = merged[fault.line]
+            at = offers[fault.line]
             if refreshable(at) and offer_key(at) in fresh:
-                culprits[offer_key(at)] = fault
+                culprits[offer_key(at)] = f"{fault.wrong} ({fault.right})"
         if not culprits:
-            at = merged[faults[0].line]
-            culprits = dict.fromkeys(_nearest(fresh, at), faults[0])
-        for key, fault in culprits.items():
+            at, fault = offers[faults[0].line], faults[0]
+            why = f"beside {told(at)}, which stays: {fault.wrong} ({fault.right})"
+            culprits = dict.fromkeys(_to_blame(fresh, at, fault, merged, faults_of), why)
+        for key, why in culprits.items():
             offer = fresh.pop(key)
-            _refuse(
-                found,
-                f"{offer.provenance.source}: {told(offer)}: {fault.wrong} ({fault.right})",
-            )
+            usd = f"{offer.usd_per_instance_hour:g} USD an hour"
+            _refuse(found, f"{offer.provenance.source}: {told(offer)}, {usd}: {why}")
+
+
+def _to_blame(
+    fresh: dict[Key, Offer],
+    at: Offer,
+    fault: DataError,
+    merged: Callable[[], list[Offer]],
+    faults_of: Callable[[Sequence[Offer]], list[DataError]],
+) -> list[Key]:
+    """The new prices without any one of which a fault is gone; the nearest ones if no one does."""
+    near = _nearest(fresh, at)
+    alone = []
+    for key in near:
+        offer = fresh.pop(key)
+        if all(f.line != fault.line or f.wrong != fault.wrong for f in faults_of(merged())):
+            alone.append(key)
+        fresh[key] = offer
+    return alone or near
 
 
 def _nearest(fresh: dict[Key, Offer], at: Offer) -> list[Key]:
