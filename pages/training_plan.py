@@ -8,7 +8,7 @@ from engine.errors import ClusterFitError
 from engine.planning import training_view
 from engine.planning.training import check_kind
 from engine.workload.workload import Workload
-from pages.components import labels, quotes, shell, training_parts
+from pages.components import labels, quotes, shell, training_networks, training_parts
 
 TITLE = "Training plan"
 
@@ -51,7 +51,7 @@ def page(workload: Workload) -> None:
     with tabs[1]:
         training_parts.frontier(report)
     with tabs[2]:
-        training_parts.networks(report)
+        training_networks.networks(report)
     with tabs[3]:
         training_parts.rules(report)
     with tabs[4]:

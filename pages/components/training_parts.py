@@ -349,21 +349,6 @@ def frontier(report: TrainingReport) -> None:
         st.caption(plain(f"Left out, {text}."))
 
 
-def networks(report: TrainingReport) -> None:
-    """What a better or a cheaper network would change."""
-    rows = training_view.network_rows(report)
-    if not rows:
-        st.markdown("One machine needs no network between machines.")
-        return
-    answer.table(rows, "The same GPUs on each network")
-    st.caption(
-        "“Worth” is by how much a GPU-hour may cost more on that network until the run costs the "
-        "same; its range is that of the traffic, as computing is the same on both. List prices "
-        "are those of adapters and switch ports: bought for this run alone, a network pays where "
-        "they are below its worth over the run."
-    )
-
-
 def rules(report: TrainingReport) -> None:
     """The articles' rules beside what was computed, and what is assumed."""
     answer.table(training_view.rule_rows(report), "The articles' rules beside what was computed")
