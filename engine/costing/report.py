@@ -250,7 +250,8 @@ def _stable(case: Case, when: Wins) -> str:
     """The articles' rule on schedules that are stable for 18 months, about this horizon."""
     rule = value("mark_months_stable")
     says = "buying" if case.months >= rule else "renting"
-    head = f"You plan for {count(case.months, 'month')}; the rule of {rule:.0f} stable months says {says}. "
+    planned = count(case.months, "month")
+    head = f"You plan for {planned}; the rule of {rule:.0f} stable months says {says}. "
     if when.months is None:
         return f"{head}There is no purchase to compare it with here."
     if when.months.value is None:

@@ -247,10 +247,17 @@ def adapter_params(shape: ModelShape, rank: int) -> float:
 
 
 def frozen_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
-    """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 32 [2, 7]."""
+    """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 32 [2, 7].
+
+    They leave the routed experts of a mixture in 16, too: the library that loads them keeps those of
+    a layer in one tensor, and packs matrices alone (transformers from release 5 on).
+    """
     if plan.task != "qlora":
         return WEIGHT_BYTES[plan.precision]
-    return four_bit_bytes(shape, PREPARED_BYTES, calibration().quantized_bytes)
+    inside = calibration().quantized_bytes
+    routed = routed_params(shape) / max(shape.total_params, 1.0)
+    all_packed = four_bit_bytes(shape, PREPARED_BYTES, inside)
+    return all_packed + routed * (WEIGHT_BYTES["bf16"] - inside)
 
 
 def four_bit_bytes(shape: ModelShape, tables: float, inside: float) -> float:
