@@ -249,8 +249,8 @@ def adapter_params(shape: ModelShape, rank: int) -> float:
 def frozen_bytes(shape: ModelShape, plan: TrainingPlan) -> float:
     """Bytes of a frozen weight, on average: 4 bits leave embeddings and head in 32 [2, 7].
 
-    They leave the routed experts of a mixture in 16, too: the library that loads them keeps those of
-    a layer in one tensor, and packs matrices alone (transformers from release 5 on).
+    They leave the routed experts of a mixture in 16, too: the library that loads them keeps those
+    of a layer in one tensor, and packs matrices alone (transformers from release 5 on).
     """
     if plan.task != "qlora":
         return WEIGHT_BYTES[plan.precision]
