@@ -41,9 +41,9 @@ def page(workload: Workload) -> None:
     if best is None:
         training_parts.nothing(report)
         return
-    quotes.not_ranked()
+    unranked = quotes.not_ranked()
     training_parts.beside(report, workload)
-    training_parts.words_of(report)
+    training_parts.words_of(report, unranked)
     training_parts.figures(best)
     tabs = st.tabs(["The plan", "Days and dollars", "Network", "Rules and sources", "Launch kit"])
     with tabs[0]:

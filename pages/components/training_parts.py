@@ -212,14 +212,17 @@ def beside(report: TrainingReport, workload: Workload) -> None:
         )  # fmt: skip
 
 
-def words_of(report: TrainingReport) -> None:
-    """The verdict, why this plan, and what a reader has to know."""
+def words_of(report: TrainingReport, told: tuple[str, ...] = ()) -> None:
+    """The verdict, why this plan, and what a reader has to know.
+
+    told : notes that stand on the page already
+    """
     a = report.answer
     st.markdown(plain(a.verdict))
     if a.best is not None and a.best.why:
         st.markdown(f":material/check: {plain(a.best.why)}")
-    if a.warnings:
-        st.warning("  \n".join(map(plain, a.warnings)), icon=":material/warning:")
+    if notes := [text for text in a.warnings if text not in told]:
+        st.warning("  \n".join(map(plain, notes)), icon=":material/warning:")
     if a.mix is not None:
         st.info(plain(a.mix.words), icon=":material/info:")
 
