@@ -82,6 +82,8 @@ class Fees:
 
 
 NO_FEES = Fees()
+# Below it spot is no way to work; as in the decision, so that no cost is without end.
+LEAST_GOODPUT = 0.05
 
 
 # --- acquisitions
@@ -116,6 +118,7 @@ def spot_run(terms: SpotTerms, units: Real, mtbf: Real = np.inf) -> SpotRun:
     if interval is None:
         interval = young_interval(terms.save, 1 / np.maximum(rate + 1 / np.asarray(mtbf), 1e-9))
     paid = spot_paid_goodput(rate, interval, terms.save, terms.restart, terms.notice, mtbf)
+    paid = np.maximum(paid, LEAST_GOODPUT)
     return SpotRun(paid, spot_wall_goodput(paid, rate, terms.requeue))
 
 

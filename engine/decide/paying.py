@@ -14,7 +14,15 @@ import numpy as np
 from engine.assessment import Acquisition
 from engine.cost.cash_flow import CashFlow, CashLine, every_month
 from engine.cost.cloud import CloudFees, fees_for
-from engine.cost.rent import TERM_MONTHS, Rental, dedicated, fee_lines, on_demand, reserved
+from engine.cost.rent import (
+    LEAST_GOODPUT,
+    TERM_MONTHS,
+    Rental,
+    dedicated,
+    fee_lines,
+    on_demand,
+    reserved,
+)
 from engine.decide.candidates import Price, Spec, Unit
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
@@ -44,7 +52,7 @@ def spot_goodput(
     save = likely("checkpoint_stall_h")
     interval = np.sqrt(2 * save / np.maximum(per_hour, 1e-6))
     value = spot_paid_goodput(per_hour, interval=interval, save=save, restart=restart_h)
-    return np.asarray(np.clip(value, 0.05, 1.0))
+    return np.asarray(np.clip(value, LEAST_GOODPUT, 1.0))
 
 
 def terms_of(spec: Spec, unit: Unit) -> Acquisition:

@@ -17,7 +17,7 @@ from engine.cost.cloud import (
 )
 from engine.cost.monthly import capacity_blocks_cost
 from engine.cost.parameters import cost_parameters, high, low
-from engine.cost.rent import Fees, SpotTerms, egress_usd, spot_deadline, spot_run
+from engine.cost.rent import Fees, Rental, SpotTerms, egress_usd, spot, spot_deadline, spot_run
 from engine.errors import InputError
 
 
@@ -175,3 +175,12 @@ def test_every_parameter_is_used(root: object) -> None:
     built = ("idle_use_", "mark_", "staff_fte_", "delivery_months_", "air_rack", "liquid_rack")
     unused = [id for id in cost_parameters() if f'"{id}"' not in code and not id.startswith(built)]
     assert unused == []
+
+
+def test_spot_that_never_gets_anything_done_has_a_cost_with_an_end() -> None:
+    # 1,000 machines that stop together 100 times an hour each: a twentieth is counted, so that a
+    # useful hour of one is paid 20 times over.
+    terms = SpotTerms(interruptions_per_hour=100.0, save=0.01, restart=1.0, requeue=0.1)
+    assert float(spot_run(terms, 1_000).paid) == pytest.approx(0.05)
+    rows = spot(Rental(usd_per_hour=1.0, spot=terms), 1_000, 10.0, 1)
+    assert float(sum(row.total for row in rows)) == pytest.approx(1_000 * 10.0 * 20)
