@@ -20,7 +20,7 @@ from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.checks import whole_months
 from engine.cost.commitment import Demand, Mix, best_mix
 from engine.cost.monthly import Acquisition, monthly_cost
-from engine.cost.own import Ownership
+from engine.cost.own import Ownership, scaled
 from engine.cost.rent import Rental
 from engine.errors import InputError
 
@@ -75,7 +75,8 @@ def mixed_cost(
         mix = best_on(demand, idle, running, price)
     else:
         base = _by_number(base, peak)
-        mix, idle, running = _best_owned(base, base_acquisition, demand, price, peak, months)
+        counted = OwnedBase(base, base_acquisition, months)
+        mix, idle, running = _best_owned(counted, demand, price, peak)
 
     def table(committed: int) -> CashFlow:
         own = base if isinstance(base, Rental) else base(max(committed, 1))
@@ -112,45 +113,69 @@ def best_on(demand: Demand, idle: float, running: float, price: float) -> Mix:
     )
 
 
-def _best_owned(
-    base: OwnedFor,
-    acquisition: Acquisition,
-    demand: Demand,
-    price: float,
-    peak: int,
-    months: int,
-) -> tuple[Mix, float, float]:
-    """The best number of owned machines, and what one of them costs idle and more when used.
+class OwnedBase:
+    """An owned base by its number of machines: each number is costed once, as the fleet that it is.
 
-    People, switches and racks come whole, so that a small base costs more per machine: each number
-    is costed as the fleet that it is. Until the delivery everything is rented.
+    People, switches and racks come whole, so that a small base costs more per machine.
     """
-    at: dict[int, tuple[float, float, float]] = {}
 
-    def total(q: int) -> float:
-        if q == 0:
-            return price * demand.mean * months
-        own = base(q)
-        idle, running = _rates(own, acquisition, q, months)
-        wait, above = _delivery(own), demand.above(q)
-        hour = idle * q + running * (demand.mean - above) + price * above
-        at[q] = idle, running, hour
-        return hour * (months - wait) + price * demand.mean * wait
+    def __init__(self, owned: OwnedFor, acquisition: Acquisition, months: int) -> None:
+        self.owned, self.acquisition, self.months = owned, acquisition, months
+        self._rates: dict[int, tuple[float, float, int]] = {}
 
-    totals = {q: total(q) for q in _numbers(demand, peak)}
-    best = min(totals, key=lambda q: (totals[q], q))
+    def rates(self, machines: int) -> tuple[float, float, int]:
+        """USD an hour of one machine idle, more when it is used; and the months of delivery."""
+        if machines not in self._rates:
+            own = self.owned(machines)
+            idle, running = _rates(own, self.acquisition, machines, self.months)
+            self._rates[machines] = idle, running, _delivery(own)
+        return self._rates[machines]
+
+    def usd_per_hour(self, machines: int, demand: Demand, price: float) -> float:
+        """USD an hour of base and burst in the months in which the base works.
+
+        price : USD an hour of a rented machine
+        """
+        if machines == 0:
+            return price * demand.mean
+        idle, running, _ = self.rates(machines)
+        above = demand.above(machines)
+        return idle * machines + running * (demand.mean - above) + price * above
+
+    def usd(self, machines: int, demand: Demand, price: float) -> float:
+        """The same over the horizon, in hours of a month: until the delivery all is rented."""
+        wait = self.rates(machines)[2] if machines else 0
+        hour = self.usd_per_hour(machines, demand, price)
+        return hour * (self.months - wait) + price * demand.mean * wait
+
+
+def best_number(cost: Callable[[int], float], demand: Demand, peak: int) -> int:
+    """The number of machines, from none to the peak, at which the cost is least."""
+    costs = {q: cost(q) for q in _numbers(demand, peak)}
+    best = min(costs, key=lambda q: (costs[q], q))
     if peak > ONE_BY_ONE:
         near = range(max(best - NEIGHBOURS, 0), min(best + NEIGHBOURS, peak) + 1)
-        totals |= {q: total(q) for q in near if q not in totals}
-        best = min(totals, key=lambda q: (totals[q], q))
+        costs |= {q: cost(q) for q in near if q not in costs}
+        best = min(costs, key=lambda q: (costs[q], q))
+    return best
+
+
+def _best_owned(
+    base: OwnedBase, demand: Demand, price: float, peak: int
+) -> tuple[Mix, float, float]:
+    """The best number of owned machines, and what one of them costs idle and more when used."""
+    best = best_number(lambda q: base.usd(q, demand, price), demand, peak)
     # With no base, the number of machines counts that would pay first.
-    shown = best or min(at, key=lambda q: _pays_from(*at[q][:2], price))
-    idle, running, _ = at[shown]
+    shown = best or min(
+        (q for q in _numbers(demand, peak) if q),
+        key=lambda q: _pays_from(*base.rates(q)[:2], price),
+    )
+    idle, running, _ = base.rates(shown)
     above = demand.above(best)
     mix = Mix(
         base=best,
-        usd_per_hour=at[best][2] if best else price * demand.mean,
-        all_committed=at[peak][0] * peak + at[peak][1] * demand.mean,
+        usd_per_hour=base.usd_per_hour(best, demand, price),
+        all_committed=base.usd_per_hour(peak, demand, price),
         all_burst=price * demand.mean,
         bursts=demand.share_above(best),
         base_utilization=(demand.mean - above) / best if best else 0.0,
@@ -210,21 +235,6 @@ def _base_lines(
         return ()
     hours = (demand.mean - demand.above(committed)) / committed * HOURS_PER_MONTH
     return monthly_cost(base, acquisition, committed, hours, months).lines
-
-
-def scaled(whole: Ownership, factor: float) -> Ownership:
-    """An ownership with everything that is of the whole cluster so many times as large."""
-    return replace(
-        whole,
-        network_usd=whole.network_usd * factor,
-        storage_usd=whole.storage_usd * factor,
-        racks_usd=whole.racks_usd * factor,
-        cooling_usd=whole.cooling_usd * factor,
-        other_capital_usd=whole.other_capital_usd * factor,
-        racks_usd_per_month=whole.racks_usd_per_month * factor,
-        staff_fte=whole.staff_fte * factor,
-        software_usd_per_year=whole.software_usd_per_year * factor,
-    )
 
 
 def _mean_total(flow: CashFlow) -> float:

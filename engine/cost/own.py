@@ -6,7 +6,7 @@ It knows amounts, not where they come from: `ownership.py` makes them from the c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -201,3 +201,18 @@ def _check(own: Ownership, months: int) -> None:
             where="delivery_months",
             right=f"0 to {months - 1}",
         )
+
+
+def scaled(whole: Ownership, factor: float) -> Ownership:
+    """An ownership with everything that is of the whole cluster so many times as large."""
+    return replace(
+        whole,
+        network_usd=whole.network_usd * factor,
+        storage_usd=whole.storage_usd * factor,
+        racks_usd=whole.racks_usd * factor,
+        cooling_usd=whole.cooling_usd * factor,
+        other_capital_usd=whole.other_capital_usd * factor,
+        racks_usd_per_month=whole.racks_usd_per_month * factor,
+        staff_fte=whole.staff_fte * factor,
+        software_usd_per_year=whole.software_usd_per_year * factor,
+    )

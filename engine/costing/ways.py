@@ -14,9 +14,8 @@ from engine.cost import rent as renting
 from engine.cost.cash_flow import HOURS_PER_MONTH, HOURS_PER_YEAR, CashFlow, CashLine
 from engine.cost.commitment import Demand
 from engine.cost.compare import overhead_beside_the_article
-from engine.cost.mix import OwnedFor, mixed_cost, scaled
+from engine.cost.mix import OwnedFor, mixed_cost
 from engine.cost.network import rail_optimised
-from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
 from engine.cost.parameters import cost_parameters, source_of
 from engine.cost.rent import Rental, SpotTerms
@@ -25,7 +24,7 @@ from engine.costing.model import Headline, Owning, Way
 from engine.decide.candidates import allowed_region, price_ref
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
 from engine.decide.numbers import Array
-from engine.decide.owning import LARGEST, SMALLEST_OWNED_VCPU, STORAGE, Owner
+from engine.decide.owning import SMALLEST_OWNED_VCPU, STORAGE
 from engine.decide.paying import cloud_fees, first_row
 from engine.decide.priors import likely
 from engine.decide.uncertainty import interval
@@ -255,7 +254,9 @@ def _mix(
     size = pool.unit.per_machine if owner is None else owner.units_per_machine
     asked = replace(demand, levels=demand.levels * pool.unit.per_machine / size)
     committed: Rental | OwnedFor = (
-        _rental(case, lead, terms, size) if owner is None else partial(_owned, owner)
+        _rental(case, lead, terms, size)
+        if owner is None
+        else partial(owner.ownership, months=case.months)
     )
     planned = mixed_cost(
         committed, terms, _rental(case, pool, burst, size), burst, asked, case.months
@@ -301,11 +302,6 @@ def _mix(
         committed_alone=alone(planned.all_committed),
         rented_alone=alone(planned.all_burst),
     )
-
-
-def _owned(owner: Owner, machines: int) -> Ownership:
-    """What owning so many machines takes; beyond the largest cluster, several of them."""
-    return scaled(owner.plan(machines).terms, max(machines / LARGEST, 1.0))
 
 
 def _rental(case: Case, pool: Pool, terms: Acquisition, size: int) -> Rental:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from engine.assessment import ACQUISITION_LABELS
+from engine.assessment import ACQUISITION_LABELS, Acquisition
 from engine.cost import break_even, compare
 from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import LONGEST_HORIZON_MONTHS, Array
 from engine.cost.commitment import Demand
 from engine.cost.compare import WayToPay
-from engine.cost.mix import best_on
+from engine.cost.mix import OwnedBase, best_number, best_on
 from engine.cost.own import Ownership
 from engine.cost.ownership import cheap, dear
 from engine.cost.parameters import Pick, likely
 from engine.cost.rent import Rental
 from engine.costing.case import Case
-from engine.costing.demand import of_service, used_for
+from engine.costing.demand import all_or_nothing, of_service, used_for
 from engine.costing.model import Curve, Way, Wins
 from engine.costing.ways import BURSTS, MIX_BASES, blocks_per_month, spot_terms_of
 from engine.decide.candidates import Price
@@ -65,7 +66,7 @@ def wins(case: Case, ways: list[Way], demand: Demand | None) -> Wins:
         curves=(
             *_curves(drawn, fleet.units, case.months),
             *_blocks(case, ways, fleet),
-            *_best_mix(case, ways, payable, demand, fleet.units),
+            *_best_mix(case, ways, payable, demand, fleet),
         ),
         used_share=share,
         marks=compare.marks(),
@@ -105,6 +106,15 @@ class Fleet:
         """Machines to buy for the fleet."""
         assert self.owner is not None
         return max(int(np.ceil(self.units / self.owner.units_per_machine - 1e-9)), 1)
+
+    def owned(self, machines: int) -> Ownership:
+        """What owning so many machines takes, as the fleet that they are."""
+        assert self.owner is not None
+        return self.owner.ownership(machines, self.case.months)
+
+    def is_owned(self, terms: Acquisition) -> bool:
+        """Whether nothing is rented on these terms: a purchase."""
+        return self.pool.unit.prices[terms].owner is not None
 
     def payables(self) -> dict[str, WayToPay]:
         """The ways on which the fleet can be had, with their ends."""
@@ -180,7 +190,7 @@ def _best_mix(
     ways: list[Way],
     payable: dict[str, WayToPay],
     demand: Demand | None,
-    units: float,
+    fleet: Fleet,
 ) -> tuple[Curve, ...]:
     """The curve of the cheapest mix of those that are allowed, on a demand of the same pattern.
 
@@ -189,21 +199,60 @@ def _best_mix(
     """
     barred = {w.id.removesuffix(f"_{case.terms.site.value}") for w in ways if not w.allowed}
     held = {k: w for k, w in payable.items() if k not in barred}
-    bases = [_hourly(held[k], units, case.months) for k in MIX_BASES if k in held]
-    bursts = [sum(_hourly(held[k], units, case.months)) for k in BURSTS if k in held]
-    if demand is None or not bases or not bursts:
+    bursts = [sum(_hourly(held[k], fleet.units, case.months)) for k in BURSTS if k in held]
+    bases = [k for k in MIX_BASES if k in held]
+    if demand is None or not bases or not bursts or demand.peak <= 0:
         return ()
     pattern = demand
     if case.terms.demand_by is DemandBy.plan:
         pattern = replace(demand, levels=np.where(demand.levels > 0, demand.peak, 0.0))
     usd = [math.inf] * len(SHARES)
-    for i, share in enumerate(SHARES.tolist()):
-        asked = used_for(pattern, share)
-        if asked is not None:
-            hour = min(best_on(asked, *base, min(bursts)).usd_per_hour for base in bases)
-            usd[i] = hour / asked.mean
+    for key in bases:
+        at = (
+            _on_owned(case, fleet, pattern, min(bursts))
+            if fleet.is_owned(key)
+            else _on_rented(_hourly(held[key], fleet.units, case.months), pattern, min(bursts))
+        )
+        usd = [min(now, each) for now, each in zip(usd, at, strict=True)]
     reached = min(usd) < math.inf
     return (Curve(BEST_MIX, tuple(SHARES.tolist()), tuple(usd)),) if reached else ()
+
+
+def _on_rented(base: tuple[float, float], pattern: Demand, price: float) -> list[float]:
+    """USD of a useful hour of the best mix on a rented base, at each share of the hours.
+
+    base : USD an hour of one GPU or server when idle, and more when used; price : of a burst
+    """
+    asked = [used_for(pattern, share) for share in SHARES.tolist()]
+    return [
+        math.inf if a is None else best_on(a, *base, price).usd_per_hour / a.mean for a in asked
+    ]
+
+
+def _on_owned(case: Case, fleet: Fleet, pattern: Demand, price: float) -> list[float]:
+    """The same on an owned base, of which each number of machines is costed as its own fleet."""
+    assert fleet.owner is not None
+    if case.terms.demand_by is DemandBy.plan:
+        # The pattern is the fleet of the plan, which need not fill what is bought for it.
+        machines, each = fleet.owned_machines, fleet.units / fleet.owned_machines
+        whole = replace(pattern, levels=pattern.levels * (machines / pattern.peak))
+    else:
+        each = fleet.owner.units_per_machine
+        levels = pattern.levels * fleet.pool.unit.per_machine / each
+        whole = replace(pattern, levels=levels)
+        machines = math.ceil(whole.peak - 1e-9)
+    base = OwnedBase(fleet.owned, "buy", case.months)
+    usd = []
+    for share in SHARES.tolist():
+        asked = used_for(whole, share)
+        if asked is None:
+            usd.append(math.inf)
+            continue
+        hour = partial(base.usd_per_hour, demand=asked, price=price * each)
+        ends = (0, machines) if all_or_nothing(asked) else None
+        best = min(ends, key=hour) if ends else best_number(hour, asked, machines)
+        usd.append(hour(best) / (asked.mean * each))
+    return usd
 
 
 def _hourly(way: WayToPay, units: float, months: int) -> tuple[float, float]:

@@ -19,7 +19,7 @@ import numpy as np
 from engine.catalogue import Accelerator, Catalogue, Parameter
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.monthly import monthly_cost
-from engine.cost.own import Ownership
+from engine.cost.own import Ownership, scaled
 from engine.cost.ownership import Machine, OwnPlan, Site, machine_for, plan
 from engine.cost.parameters import Pick, Span, drawn, likely
 from engine.cost.rent import Rental
@@ -98,10 +98,16 @@ class Owner:
         return self._plan(min(machines, LARGEST))
 
     def ownership(self, machines: int, months: int, pick: Pick = likely) -> Ownership:
-        """What owning takes over another horizon, at the likely value or an end of each row."""
-        if months == self.months:
-            return self._make_plan(machines, pick).terms
-        return self._for(months)._make_plan(machines, pick).terms
+        """What owning takes over another horizon, at the likely value or an end of each row.
+
+        More than the largest cluster are several of them.
+        """
+        size = min(machines, LARGEST)
+        if months != self.months:
+            terms = self._for(months)._make_plan(size, pick).terms
+        else:
+            terms = (self._plan(size) if pick is likely else self._make_plan(size, pick)).terms
+        return terms if machines <= LARGEST else scaled(terms, machines / LARGEST)
 
     def refusal(self, machines: int) -> str:
         """Why so many machines can't be owned there, in words; empty when they can."""
