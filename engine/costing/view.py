@@ -250,8 +250,8 @@ def curves_told(report: CostReport) -> list[str]:
                 if report.demand.source == SOURCES[DemandBy.plan]
                 else "Your demand is all on or all off, so its mix is always one of its two parts."
                 if all_or_nothing(report.demand.demand)
-                else "Its demand has the pattern and machines that you state, grown or shrunk to each "
-                "use; the lines are of the plan's machines."
+                else "Its demand has the pattern and machines that you state, grown or shrunk to "
+                "each use; the lines are of the plan's machines."
             )
         )
     return found
