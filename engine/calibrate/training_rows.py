@@ -128,11 +128,12 @@ def _must_be_scorable(cells: Cells) -> None:
     if _text(cells, "confidence") == "c":
         raise _Unstated("confidence C: not to be scored")
     if _text(cells, "arch") in ("hybrid", "multimodal", "ssm", "encoder-decoder"):
-        raise _Unstated(f"{_text(cells, 'arch')} model: its layers are not stated")
+        raise _Unstated(f"{_text(cells, 'arch')} model: which layers attend is not stated")
     if "whole-run" in _text(cells, "tps_basis"):
         raise _Unstated("whole-run average, not a step")
-    if "offload" in _text(cells, "activation_recompute") or "offload" in _text(cells, "zero_stage"):
-        raise _Unstated("offload to the host is not modelled")
+    # States of the optimizer on the host are updated there; activations alone only travel.
+    if "offload" in _text(cells, "zero_stage"):
+        raise _Unstated("an optimizer on the host is not modelled")
 
 
 def _needed(cells: Cells, column: str) -> float:
@@ -305,6 +306,8 @@ def _job(
 def _recompute(cells: Cells, stack: int, assumed: list[str]) -> tuple[float, float]:
     """Shares of the forward products and of the attention core that are done twice."""
     text = _text(cells, "activation_recompute")
+    if "offload" in text:
+        assumed.append("activations travel to the host behind the computation")
     told = recompute_of(text)
     if told == "full":
         return 1.0, 1.0
