@@ -153,11 +153,15 @@ def core_rate(model: str, leave_out: str = "") -> Predicted | None:
     """Offline items a second of a model on one physical core; None where it was not measured.
 
     Rates a core are alike over generations of Xeons with matrix units, so their median counts.
+    Nets that live from these units are a core's with them; see `without_matrix_units`.
     """
     known = [
         r
         for r in rates()
-        if r.model == model and r.hardware == "cpu" and r.hardware_id != (leave_out or None)
+        if r.model == model
+        and r.hardware == "cpu"
+        and r.hardware_id != (leave_out or None)
+        and (r.family not in MATRIX_FAMILIES or has_matrix_units(r.name))
     ]
     each = [(r.offline_low / r.cores, r.offline_per_s / r.cores, r.offline_high / r.cores)
             for r in known if r.cores]  # fmt: skip
@@ -418,6 +422,7 @@ class Pair:
 def mlperf_pairs() -> tuple[Pair, ...]:
     """Every pair of a measured CPU server and a measured GPU, predicted from other hardware only.
 
+    A server without matrix units is told so, as the servers on offer are.
     Inside the server scenario's target at 99% where both were measured so, offline otherwise.
     """
     catalogue = _accelerators()
@@ -430,6 +435,8 @@ def mlperf_pairs() -> tuple[Pair, ...]:
             device = gpu_rate(gpu.model, catalogue[gpu.hardware_id], leave_out=gpu.hardware_id)
             if core is None or device is None or cpu.cores is None:
                 continue
+            if cpu.family in MATRIX_FAMILIES and not has_matrix_units(cpu.name):
+                core = without_matrix_units(core)
             served = gpu.server_per_s is not None and cpu.server_per_s is not None
             if served and gpu.server_target_ms and gpu.server_per_s and cpu.server_per_s:
                 goal = gpu.server_target_ms / 1000.0

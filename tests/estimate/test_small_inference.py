@@ -55,6 +55,25 @@ def test_mlperf_verdict_is_right_for_nine_of_ten_pairs() -> None:
     assert float(np.exp(np.median(off))) < 1.35
 
 
+@pytest.mark.parametrize("price_ratio", [0.5, 2.0, 4.0, 8.0, 16.0])
+def test_the_verdict_is_right_at_other_ratios_of_prices_too(price_ratio: float) -> None:
+    assert np.mean([p.right(price_ratio) for p in mlperf_pairs()]) >= 0.90
+
+
+def test_a_server_without_matrix_units_is_predicted_as_one() -> None:
+    # BERT-large a core with matrix units: 3,024/256 = 11.81, 1,376/112 = 12.29, 1,639.4/128 =
+    # 12.81, so 12.29 in the middle. Ice Lake does a quarter of it: 64 cores 0.25 × 64 × 12.29 =
+    # 196.6 a second (the one submission did 47).
+    core = core_rate("bert-large")
+    assert core is not None
+    assert core.likely == pytest.approx(12.286, rel=1e-3)
+    ice = [p for p in mlperf_pairs() if p.cpu == "2x Xeon Gold 6338" and not p.inside_target]
+    assert [p.gpu for p in ice] == ["A10"]
+    a10 = gpu_rate("bert-large", load_catalogue().accelerators["a10"], leave_out="a10")
+    assert a10 is not None
+    assert ice[0].predicted == pytest.approx(a10.likely / 196.6, rel=1e-3)
+
+
 def test_a_measured_gpu_takes_its_own_rate() -> None:
     gpus = load_catalogue().accelerators
     found = gpu_rate("resnet50", gpus["l4"])
