@@ -26,7 +26,6 @@ MICRO_BATCHES = (1, 2, 4, 8, 16)
 # Most that the fullest stage may hold of the mean, which paces the rest: DeepSeek-V2's 60 layers on
 # 16 stages are 1.07. Beyond an eighth a plan with fewer stages is the better.
 UNEVEN = 1.125
-FINER = 1.05  # and with it the chunks of an interleaving, where they make it more uneven
 MAX_VP = 8
 NONE, SELECTIVE, FULL = 0, 1, 2  # recomputation
 # Share of the forward products done again: PyTorch's selective policy keeps every second product;
@@ -87,7 +86,7 @@ def enumerate_plans(
 
     global_batch : sequences of a step; 0 for the least that each plan can work on
     """
-    tps = [t for t in _powers(min(hw.domain, MAX_TP, gpus)) if _splits(shape, t)]
+    tps = [t for t in _tensor_sizes(gpus, hw) if _splits(shape, t)]
     pps = [p for p in _stages(shape.layers) if gpus % p == 0]
     cps = [c for c in _powers(min(MAX_CP, gpus))
            if c == 1 or (seq_len / c >= LEAST_CONTEXT and seq_len % (2 * c) == 0)]  # fmt: skip
@@ -95,7 +94,7 @@ def enumerate_plans(
         # No trainer splits 4-bit weights, or other networks, but by sharding them.
         tps, pps, cps = [1], [1], [1]
     spread = shape.is_moe and task != "qlora"
-    eps = [e for e in _powers(gpus) if shape.experts % e == 0] if spread else [1]
+    eps = [e for e in _expert_sizes(gpus, hw) if shape.experts % e == 0] if spread else [1]
     # Ways to shard: ZeRO-1, ZeRO-2, FSDP over all ranks; FSDP and ZeRO-1 inside each machine.
     ways: tuple[int, ...] = (1, 2, 3, 4, 5) if task in ("pretrain", "finetune") else (1, 3, 4)
     tp, pp, cp, ep, micro, way = _product(tps, pps, cps, eps, MICRO_BATCHES, ways)
@@ -116,6 +115,15 @@ def enumerate_plans(
         x[ok] for x in (tp, pp, cp, ep, micro, way, dp, each, within)
     )
     vp = _virtual(shape.layers, pp, each)
+    # Interleaving shortens the bubble and holds more activations: with it, and without.
+    deep = np.flatnonzero(vp > 1)
+    tp, pp, cp, ep, micro, way, dp, each, within, vp = (
+        np.concatenate([x, y[deep]])
+        for x, y in zip(
+            (tp, pp, cp, ep, micro, way, dp, each, within, vp),
+            (tp, pp, cp, ep, micro, way, dp, each, within, np.ones_like(vp)), strict=True,
+        )
+    )  # fmt: skip
     done = micro * each * dp
     zero = np.select([way == 5, way == 4], [1.0, 3.0], way)
     return Plans(
@@ -151,6 +159,23 @@ def of_a_usual_kind(shape: ModelShape) -> bool:
     return shape.kind == "decoder" and not shape.state_layers and shape.attention != "none"
 
 
+def _tensor_sizes(gpus: int, hw: Hardware) -> list[int]:
+    """Sizes of tensor parallelism: powers of two; of the GPUs of one machine any divisor."""
+    most = int(min(hw.domain, MAX_TP, gpus))
+    if gpus > hw.node:
+        return _powers(most)
+    return [t for t in range(1, most + 1) if gpus % t == 0]
+
+
+def _expert_sizes(gpus: int, hw: Hardware) -> list[int]:
+    """Sizes of expert parallelism: powers of two, and what fills whole machines or one's part."""
+    return [
+        e for e in range(1, gpus + 1)
+        if e & (e - 1) == 0
+        or (gpus % e == 0 and (hw.node % e == 0 or e % hw.node == 0 or gpus <= hw.node))
+    ]  # fmt: skip
+
+
 def _splits(shape: ModelShape, tp: int) -> bool:
     """Whether tensor parallelism divides heads, groups of keys and the MLP, as trainers ask.
 
@@ -182,15 +207,18 @@ def _stages(layers: int) -> list[int]:
 
 
 def _virtual(layers: int, pp: Array, each: Array) -> Array:
-    """The deepest interleaving up to 8 that splits the layers (nearly) evenly, or no less so.
+    """The interleaving up to 8 that paces a pipeline the least: its fullest stage times the bubble.
 
+    Finer chunks shorten the bubble, (p − 1)/(m·v) of the work, and may leave the stages less even.
     It needs a micro-batch for every stage at a time.
     """
     best = np.ones_like(pp)
-    most = np.maximum(layers * FINER, _filled(layers, pp))
+    pace = _filled(layers, pp) * (1 + (pp - 1) / np.maximum(each, 1))
     for v in range(2, MAX_VP + 1):
-        fits = (pp > 1) & (_filled(layers, pp * v) <= most) & (each >= pp)
-        best = np.where(fits, float(v), best)
+        told = _filled(layers, pp * v) * (1 + (pp - 1) / (np.maximum(each, 1) * v))
+        even = _filled(layers, pp * v) <= np.maximum(layers * UNEVEN, _filled(layers, pp))
+        better = (pp > 1) & (each >= pp) & even & (told < pace)
+        best, pace = np.where(better, float(v), best), np.where(better, told, pace)
     return np.asarray(best)
 
 

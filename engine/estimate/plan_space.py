@@ -39,7 +39,7 @@ class PlanSpace:
 
     memory, total : GiB of the fullest GPU, shape (levels, plans)
     whole_first : weights are sharded only on fleets where no whole copy fits a card, as 4-bit ones
-        are: hardly any trainer shards those
+        are: a copy of each GPU's own needs no gathering at every layer, and no process group
     """
 
     plans: Plans

@@ -48,6 +48,11 @@ def test_an_uneven_split_is_paced_by_its_fullest_stage() -> None:
     assert deep.vp.max() == 4
     even = p.take((p.pp == 4) & (p.vp == 1))
     assert set(even.layers.tolist()) <= {60.0}
+    # 80 layers on 4 stages: chunks in sevens fill 84 layers, 5% more work; in fives 80. With 256
+    # micro-batches the bubble is 3/(256 x 5) against 3/(256 x 7): nothing beside it.
+    many = enumerate_plans(B70, HW, 64, 4096, 1024, "pretrain")
+    long = many.take((many.pp == 4) & (many.micro_batches == 256))
+    assert set(long.vp.tolist()) == {1.0, 5.0}
     # 33 layers on 32 stages take as long as 64: no plan.
     assert not (enumerate_plans(llama(33, 4096, 32, 11_008), HW, 32, 4096, 512, "pretrain").pp
                 == 32).any()  # fmt: skip
