@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from engine.errors import ClusterFitError
+from engine.estimate.serving_frontier import Check
 from engine.explain import serving_pictures as pictures
 from engine.explain import serving_words as words
 from engine.explain.serving import COMMITTED
@@ -22,7 +23,7 @@ from pages.components import (
     serving_parts,
     shell,
 )
-from pages.components.serving_report import report_of
+from pages.components.serving_report import checked, report_of
 
 TITLE = "Serving plan"
 
@@ -56,11 +57,12 @@ with shell.page(TITLE, ":material/dns:") as workload:
         )
     unranked = quotes.not_ranked()
     try:
-        report = report_of(workload)
+        planned = report_of(workload)
     except ClusterFitError as error:
         st.error(labels.plain(error), icon=":material/error:")
         asked(told=False)
         st.stop()
+    report, check = checked(planned)
     left, right = st.columns([2, 3], gap="large")
     option = report.chosen
     with left:
@@ -70,6 +72,8 @@ with shell.page(TITLE, ":material/dns:") as workload:
         if option is not None and report.answer.state == "plan":
             st.markdown(labels.plain(words.what_runs(report, option)))
             st.caption(labels.plain(serving_parts.price(option)))
+            if isinstance(check, Check) and (told := words.corrected(check, planned)):
+                st.warning(labels.plain(told), icon=":material/warning:")
             if doubt := words.doubtful(option):
                 st.warning(labels.plain(doubt), icon=":material/warning:")
         for note in (*report.answer.notes, *report.notes):
@@ -89,7 +93,7 @@ with shell.page(TITLE, ":material/dns:") as workload:
                 st.subheader(labels.plain(curve.title), anchor=False)
                 serving_charts.load(curve)
                 st.caption(labels.plain(curve.message))
-        serving_parts.simulation(report)
+        serving_parts.simulation(planned, check)
         hours, front = st.columns(2, gap="large")
         with hours:
             day = pictures.day_picture(option, report.pay in COMMITTED)

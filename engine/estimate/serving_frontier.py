@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.errors import InputError
+from engine.estimate.estimate import Estimate
 from engine.estimate.serving_layouts import Candidate
 from engine.estimate.serving_plan import (
     HOURS_PER_MONTH,
+    ServingAnswer,
     ServingAsk,
     ServingOption,
+    by_cost,
     fleet_usd,
-    with_spare,
+    plan_message,
+    plan_notes,
+    size,
 )
 from engine.estimate.serving_points import At, at_rate, curve, simulate
 from engine.estimate.simulate_serving import Simulated
@@ -91,7 +96,8 @@ class Check:
 
     `replicas` : enough in the simulation (the plan's own where it holds), `enough` whether they
     are; `holds` : the plan's own number meets the targets in the simulation; `usd_per_month` of
-    so many, machines kept around the clock
+    so many, by the scaling asked for; `corrected` : the plan with so many, None where it holds or
+    none are enough
     """
 
     simulated: Simulated
@@ -104,6 +110,7 @@ class Check:
     ttft_s: float
     ttft_off: float
     tpot_off: float
+    corrected: ServingOption | None = None
 
 
 def check_plan(
@@ -146,14 +153,47 @@ def check_plan(
             right="more replicas",
         )  # fmt: skip
     at = at_rate(curve(option.candidate.replica, ask.load, percentile), ask.traffic.peak / planned)
-    ttft, c = _percentile(first, percentile), option.candidate
+    ttft = _percentile(first, percentile)
     count = min(count, most)
-    machines = int(with_spare(c, np.array(count), ask))
-    each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely
+    holds = enough and count == planned
+    more = _with_replicas(option, ask, count)
     return Check(
-        first, at, planned, count, enough, enough and count == planned,
-        machines * each * HOURS_PER_MONTH, ttft,
+        first, at, planned, count, enough, holds, more.usd_per_month.likely, ttft,
         ttft / at.ttft_target_s - 1.0, first.tpot_mean_s / at.tpot_mean_s - 1.0,
+        _as_simulated(more, seen, percentile) if enough and not holds else None,
+    )  # fmt: skip
+
+
+def _with_replicas(option: ServingOption, ask: ServingAsk, count: int) -> ServingOption:
+    """The same machines with so many replicas at the peak, each carrying as much less."""
+    c = option.candidate
+    carried = ask.traffic.peak * ask.room / count
+    less = carried / float(c.capacity.requests_per_s)
+    known = c.capacity.requests
+    requests = Estimate(
+        known.low * less, known.likely * less, known.high * less, known.unit, known.sources
+    )
+    capacity = replace(c.capacity, requests_per_s=carried, requests=requests)
+    return size(replace(c, capacity=capacity), ask)
+
+
+def _as_simulated(option: ServingOption, seen: Simulated, percentile: float) -> ServingOption:
+    """The option with what the simulation saw in place of the closed form's latencies."""
+    at = replace(
+        option.at_peak, batch=seen.batch_mean, ttft_mean_s=seen.ttft_mean_s,
+        ttft_target_s=_percentile(seen, percentile), ttft_p99_s=seen.ttft_p99_s,
+        tpot_mean_s=seen.tpot_mean_s,
+    )  # fmt: skip
+    return replace(option, at_peak=at)
+
+
+def with_option(answer: ServingAnswer, option: ServingOption) -> ServingAnswer:
+    """The answer with another plan for the same machine and layout, ordered and told anew."""
+    options = sorted((option if o.id == option.id else o for o in answer.options), key=by_cost)
+    best = options[0]
+    return replace(
+        answer, options=tuple(options), message=plan_message(best, answer.ask),
+        notes=plan_notes(best, answer.ask),
     )  # fmt: skip
 
 

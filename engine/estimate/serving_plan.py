@@ -111,6 +111,12 @@ class ServingOption:
         machine = self.candidate.machine
         return self.machines * machine.per_machine if machine.hardware == "gpu" else 0
 
+    @property
+    def replicas_free(self) -> int:
+        """Replicas for which the machines that carry the peak have room beyond those needed."""
+        each = self.candidate.replicas_per_machine
+        return -self.replicas % each
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -191,7 +197,7 @@ def plan_serving(ask: ServingAsk, machines: Sequence[Machine]) -> ServingAnswer:
             options.append(size(c, ask))
         except InputError:  # more replicas than plan_replicas counts
             too_many = max(too_many, ask.traffic.peak / float(c.capacity.requests_per_s))
-    ordered = tuple(sorted(options, key=_order))
+    ordered = tuple(sorted(options, key=by_cost))
     if not ordered:
         return ServingAnswer(
             ask, "too_many",
@@ -201,8 +207,8 @@ def plan_serving(ask: ServingAsk, machines: Sequence[Machine]) -> ServingAnswer:
         )  # fmt: skip
     state: State = "plan" if ask.traffic.mean > 0 else "no_traffic"
     return ServingAnswer(
-        ask, state, _message(ordered[0], ask), ordered, tuple(found), tuple(refused),
-        notes=_notes(ordered[0], ask),
+        ask, state, plan_message(ordered[0], ask), ordered, tuple(found), tuple(refused),
+        notes=plan_notes(ordered[0], ask),
     )  # fmt: skip
 
 
@@ -330,7 +336,7 @@ def _per_million(usd: float, prefill_share: float, ask: ServingAsk) -> tuple[flo
     return usd * prefill_share / tokens_in, usd * (1.0 - prefill_share) / tokens_out
 
 
-def _order(option: ServingOption) -> tuple[float, float, int]:
+def by_cost(option: ServingOption) -> tuple[float, float, int]:
     """Cheapest first; where nothing comes, what one machine costs; then the smaller replica."""
     c = option.candidate
     each = c.machine.per_machine * c.machine.usd_per_unit_hour.likely * c.machines_per_replica
@@ -475,7 +481,8 @@ def _fewer(fit: SmallestFit) -> tuple[bool, float, int, float]:
     return machine.hardware == "cpu", -fit.weight_bits, devices, usd
 
 
-def _message(best: ServingOption, ask: ServingAsk) -> str:
+def plan_message(best: ServingOption, ask: ServingAsk) -> str:
+    """The plan in a sentence or two."""
     c = best.candidate
     if ask.traffic.mean <= 0:
         return (
@@ -490,7 +497,8 @@ def _message(best: ServingOption, ask: ServingAsk) -> str:
     )
 
 
-def _notes(best: ServingOption, ask: ServingAsk) -> tuple[str, ...]:
+def plan_notes(best: ServingOption, ask: ServingAsk) -> tuple[str, ...]:
+    """What must be known beside the plan."""
     notes = list(best.candidate.capacity.notes)
     mark = named(PARAMETERS)["many_replicas"].likely
     if best.replicas >= mark:

@@ -38,7 +38,7 @@ from engine.estimate.model_shape import shape_from_size
 from engine.estimate.named import named
 from engine.estimate.queueing import Array
 from engine.estimate.serving_disaggregated import Disaggregated, disaggregated
-from engine.estimate.serving_frontier import FrontierPoint, frontier
+from engine.estimate.serving_frontier import FrontierPoint, frontier, with_option
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag, machine_id
 from engine.estimate.serving_plan import (
     DAYS_PER_MONTH,
@@ -166,6 +166,24 @@ def serving_report(
         _place(workload.location),
         today,
         terms.pay,
+    )
+
+
+def corrected_report(
+    report: ServingReport, terms: ServingTerms, option: ServingOption
+) -> ServingReport:
+    """The report with the chosen plan as a simulation corrects it, and what follows from it."""
+    answer = with_option(report.answer, option)
+    return replace(
+        report,
+        answer=answer,
+        chosen=option,
+        quantisation=tuple(
+            replace(q, option=answer.best) if q.chosen else q for q in report.quantisation
+        ),
+        apart=disaggregated(option, report.ask),
+        zero=_zero(report.ask, option, terms),
+        warm_spare=_warm(report.ask, option, terms),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from engine.cost.api_prices import Buying
 from engine.estimate.serving_disaggregated import Disaggregated
 from engine.estimate.serving_frontier import Check
-from engine.estimate.serving_plan import Refusal, ServingOption
+from engine.estimate.serving_plan import Refusal, ServingAsk, ServingOption
+from engine.estimate.serving_points import at_rate, curve
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
 from engine.wording import duration, money, number, percent, rough
 
@@ -101,9 +102,28 @@ def what_runs(report: ServingReport, option: ServingOption) -> str:
     bits = option.candidate.replica.plan.weight_bytes * 8
     return (
         f"{ask.shape.name or 'The model'}, weights in {number(float(bits))} bits: "
-        f"{replicas} the peak of {per_second(ask.traffic.peak)}, {spare}. The peak is "
-        f"{rough(ask.traffic.peak_to_mean)} times the mean of {per_second(ask.traffic.mean)}, so "
-        f"the machines are used to {percent(option.utilization)} over the day."
+        f"{replicas} the peak of {per_second(ask.traffic.peak)}, {spare}. {_evenly(report)}, so "
+        f"the machines are used to {percent(option.utilization)} over the day.{_more(option, ask)}"
+    )
+
+
+def _evenly(report: ServingReport) -> str:
+    traffic = report.ask.traffic
+    if traffic.peak_to_mean < 1.005:
+        return "Requests come evenly"
+    return f"The peak is {rough(traffic.peak_to_mean)} times the mean of {per_second(traffic.mean)}"
+
+
+def _more(option: ServingOption, ask: ServingAsk) -> str:
+    """What replicas bring that the machines have room for beyond those that are needed."""
+    if not option.replicas_free:
+        return ""
+    running = option.replicas + option.replicas_free
+    points = curve(option.candidate.replica, ask.load, ask.targets.percentile)
+    faster = at_rate(points, ask.traffic.peak / running).tpot_mean_s
+    return (
+        f" They have room for {option.replicas_free:,} more at no further cost: with all running "
+        f"a token takes {seconds(faster)} in place of {seconds(option.at_peak.tpot_mean_s)}."
     )
 
 
@@ -273,10 +293,12 @@ def checked(found: Check, report: ServingReport) -> str:
     """What the simulation says of the plan."""
     percentile = f"{report.ask.targets.percentile * 100:g} of 100"
     seen = found.simulated
+    count = found.replicas_planned
+    planned = "one replica" if count == 1 else f"{count:,} replicas"
     said = (
-        f"{seen.requests:,} requests at the peak: first token within {seconds(found.ttft_s)} for "
-        f"{percentile} ({_off(found.ttft_off)} the formula), a token every "
-        f"{seconds(seen.tpot_mean_s)} ({_off(found.tpot_off)}), {at_once(seen.batch_mean)}."
+        f"{seen.requests:,} requests at the peak with {planned}: first token within "
+        f"{seconds(found.ttft_s)} for {percentile} ({_off(found.ttft_off)} the formula), a token "
+        f"every {seconds(seen.tpot_mean_s)} ({_off(found.tpot_off)}), {at_once(seen.batch_mean)}."
     )
     if found.holds:
         return f"The simulation confirms the plan. {said}"
@@ -288,6 +310,23 @@ def checked(found: Check, report: ServingReport) -> str:
     return (
         f"The simulation corrects the plan: {found.replicas:,} replicas in place of "
         f"{found.replicas_planned:,}, {money(found.usd_per_month)} a month. {said}"
+    )
+
+
+def corrected(found: Check, report: ServingReport) -> str:
+    """Beside the headline: what the simulation changed; nothing where it confirms the plan.
+
+    report : as the closed form has it
+    """
+    option = report.chosen
+    if found.holds or option is None:
+        return ""
+    if found.corrected is None:
+        return "In a simulation this plan misses its targets, with more replicas too."
+    before = machines(option.machines, option.candidate.machine.label)
+    return (
+        f"Corrected by a simulation: the formula has {before} for "
+        f"{money(option.usd_per_month.likely)} a month. The range of costs is the formula's, moved."
     )
 
 

@@ -65,8 +65,8 @@ def day(found: DayPicture) -> None:
     x = {"field": "x", "type": "ordinal", "title": "Hour of the day",
          "axis": {"labelAngle": 0, "grid": False, "values": [0, 4, 8, 12, 16, 20],
                   "labelExpr": "datum.value + ':00'"}}  # fmt: skip
-    machines = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "format": "~s"},
-                       scale={"zero": True})  # fmt: skip
+    machines = vl.axis("y", None, axis={"grid": False, "tickCount": 4, "tickMinStep": 1,
+                                         "format": "~s"}, scale={"zero": True})  # fmt: skip
     rate = vl.axis("y", "Requests a second (line)", axis={"grid": False, "tickCount": 4},
                    scale={"zero": True})  # fmt: skip
     layers: list[Layer] = [

@@ -7,6 +7,7 @@ import streamlit as st
 from engine.assessment import ACQUISITION_LABELS
 from engine.catalogue import load_catalogue
 from engine.cost.api_prices import Buying
+from engine.estimate.serving_frontier import Check
 from engine.estimate.serving_plan import ServingOption
 from engine.explain import serving_words as words
 from engine.explain.serving import ServingReport
@@ -15,7 +16,7 @@ from engine.explain.serving_pictures import side_by_side
 from pages.components import labels, shell
 from pages.components.labels import money, plain
 from pages.components.serving_inputs import OF
-from pages.components.serving_report import last_check, simulate
+from pages.components.serving_report import simulate
 from pages.components.tiles import tile
 
 SHOWN = 8  # options and offers in a table before the rest
@@ -41,15 +42,18 @@ def figures(report: ServingReport, option: ServingOption) -> None:
               "answers and prompts take")  # fmt: skip
 
 
-def simulation(report: ServingReport) -> None:
-    """A button that simulates the plan, and what came out."""
+def simulation(report: ServingReport, check: Check | str | None) -> None:
+    """A button that simulates the plan, and what came out of it the last time.
+
+    report : as the closed form has it, for a simulation corrects nothing but that
+    """
     pressed = st.button(
         "Simulate this plan", icon=":material/play_arrow:",
         help="Thousands of requests at the peak, one by one, through one replica",
     )  # fmt: skip
     if pressed:
         simulate(report)
-    check = last_check(report)
+        st.rerun()  # what a simulation corrects stands above its button
     if isinstance(check, str):
         st.error(plain(check), icon=":material/error:")
     elif check is not None:
@@ -87,7 +91,7 @@ def _summary(option: ServingOption) -> None:
     )
     for note in (*c.capacity.notes, words.doubtful(option)):
         if note:
-            st.caption(plain(f"{note[0].upper()}{note[1:]}"))
+            st.caption(plain(f"{note[0].upper()}{note[1:].removesuffix('.')}."))
 
 
 def price(option: ServingOption) -> str:

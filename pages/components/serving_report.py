@@ -11,7 +11,7 @@ from engine.assessment import Option
 from engine.catalogue import load_catalogue
 from engine.errors import ClusterFitError
 from engine.estimate.serving_frontier import Check, check_plan
-from engine.explain.serving import ServingReport, serving_report
+from engine.explain.serving import ServingReport, corrected_report, serving_report
 from engine.workload.cost_terms import CostTerms
 from engine.workload.serving_terms import ServingTerms
 from engine.workload.workload import Workload
@@ -71,6 +71,14 @@ def simulate(report: ServingReport) -> None:
         return
     bar.empty()
     st.session_state["serving_check"] = (report.ask, option.id, found)
+
+
+def checked(report: ServingReport) -> tuple[ServingReport, Check | str | None]:
+    """The report as the last simulation of this very plan corrects it, and that simulation."""
+    found = last_check(report)
+    if isinstance(found, Check) and found.corrected is not None:
+        return corrected_report(report, shell.terms("serving"), found.corrected), found
+    return report, found
 
 
 def last_check(report: ServingReport) -> Check | str | None:

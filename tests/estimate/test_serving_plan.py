@@ -227,3 +227,16 @@ def test_bad_input_names_its_field(change: dict[str, object], where: str) -> Non
     with pytest.raises(InputError) as told:
         plan_serving(ask(**change), [gpu("l40s")])  # type: ignore[arg-type]
     assert told.value.where == where
+
+
+def test_room_for_more_replicas_on_machines_that_are_paid_is_counted() -> None:
+    # Replicas of one GPU on machines of eight: 5 leave 3, 8 leave none, 9 take a second machine.
+    option = plan_serving(ask(8.0, 60.0), [gpu("h100-sxm-80gb", 8)]).best
+    assert option is not None
+    assert option.candidate.layout.gpus == 1
+    free = [replace(option, replicas=n).replicas_free for n in (0, 5, 8, 9)]
+    assert free == [0, 3, 0, 7]
+    # One GPU a machine has no room, nor has a replica of two machines.
+    alone = plan_serving(ask(8.0, 60.0), [gpu("h100-sxm-80gb")]).best
+    assert alone is not None
+    assert alone.replicas_free == 0

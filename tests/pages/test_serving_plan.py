@@ -20,7 +20,7 @@ from engine.report.link import decode_settings, encode
 from engine.report.plan_serving import serving_document
 from engine.report.table import COLUMNS
 from engine.workload.answers import Kind
-from engine.workload.serving_terms import DayShape, Keep, ServingTerms, Weights
+from engine.workload.serving_terms import DayShape, Keep, Pay, ServingTerms, Weights
 from engine.workload.settings import USUAL, Settings
 from engine.workload.workload import Workload
 
@@ -184,6 +184,32 @@ def test_the_simulation_says_whether_the_plan_holds(app: Open) -> None:
     # Another rate is another plan: what was simulated no longer stands there.
     page.select_slider(key="serving_rate").set_value(20.0).run()
     assert not [*page.success, *page.warning]
+
+
+def test_what_the_simulation_corrects_changes_the_page(app: Open) -> None:
+    # See tests/estimate/test_serving_frontier.py: one by the formula, two by the simulation.
+    terms = ServingTerms(pay=Pay.on_demand, option="rtx-pro-6000-serverx1-tp1", spare=0)
+    page = visit(app, terms, rate_per_s=2.5, tokens_in=1000, tokens_out=50, latency_ms=300,
+                 peak_factor=1)  # fmt: skip
+    before = page.subheader[0].value
+    assert before.startswith("1 × RTX PRO 6000")
+    # Two simulations of the same plan say the same.
+    for _ in range(2):
+        next(b for b in page.button if "Simulate" in b.label).click().run()
+        assert not page.exception
+        after = page.subheader[0].value
+        assert after.startswith("2 × RTX PRO 6000")
+        assert usd_of(after) == pytest.approx(2 * usd_of(before), rel=0.01)
+        told = " ".join(w.value for w in page.warning)
+        assert "Corrected by a simulation: the formula has 1 ×" in told
+        assert "2 replicas in place of 1" in told
+    page.select_slider(key="serving_rate").set_value(2.0).run()
+    assert page.subheader[0].value.startswith("1 × RTX PRO 6000")
+
+
+def usd_of(headline: str) -> float:
+    """The dollars a month of a headline."""
+    return float(headline.replace("\\", "").split("$")[1].split(" ")[0].replace(",", ""))
 
 
 @pytest.mark.parametrize(
