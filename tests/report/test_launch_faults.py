@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from engine.errors import InputError
+from engine.estimate.memory import USABLE, plan_memory
+from engine.estimate.model_shape import shape_from_config
+from engine.estimate.plan import TrainingPlan
 from engine.report.launch import launch_files
 from engine.report.launch.quote import slug
-from tests.report.launch_sample import CASES, argument, ask, files, plan
+from tests.report.launch_sample import CASES, LLAMA_70B, argument, ask, files, one_node, plan
 
 every_case = pytest.mark.parametrize("name", CASES)
 
@@ -185,3 +190,66 @@ def test_amd_trains_with_its_own_megatron() -> None:
 )  # fmt: skip
 def test_a_name_becomes_one_that_queues_take(text: str, short: str) -> None:
     assert slug(text) == short
+
+
+@pytest.mark.parametrize("gpu", ["b200-sxm-180gb", "b300-sxm", "rtx-5090", "rtx-pro-6000-server"])
+def test_blackwell_gets_a_driver_and_a_cuda_that_know_it(gpu: str) -> None:
+    """The playbook's driver 550 and CUDA 12.4 are of before it: 570 and 12.8 are the first.
+
+    PyTorch's own builds bring CUDA: from 2.7 on that of 12.8. Only open modules drive Blackwell.
+    """
+    kit = launch_files(plan(), ask(gpu=gpu))
+    branch = re.search(r'driver_branch: "(\d+)"', kit["node_setup.yml"])
+    assert branch is not None
+    assert int(branch.group(1)) >= 570
+    assert "nvidia-headless-{{ driver_branch }}-server-open" in kit["node_setup.yml"]
+    least = re.search(r"^torch>=(\d+)\.(\d+)$", kit["requirements.txt"], re.MULTILINE)
+    assert least is not None
+    assert (int(least.group(1)), int(least.group(2))) >= (2, 7)
+    assert "12.4" not in kit["node_setup.yml"] + kit["setup.sh"] + kit["requirements.txt"]
+
+
+def test_volta_gets_a_pytorch_that_still_knows_it() -> None:
+    # PyTorch's table of CUDA builds: 12.8 holds Volta up to 2.10 and begins with Turing in 2.11.
+    kit = launch_files(plan(), ask(gpu="v100-sxm2-32gb"))
+    assert kit["requirements.txt"].startswith("torch>=2.8,<2.11\n")
+
+
+def test_a_model_of_nobody_is_refused() -> None:
+    """The other listing trained `llama-3.5-70b`, which nobody published."""
+    with pytest.raises(InputError) as refused:
+        one_node(model="llama-3.5-70b")
+    assert "an id such as org/name" in str(refused.value)
+    assert one_node(model="meta-llama/Llama-3.3-70B-Instruct").model
+    assert one_node(model="/shared/models/ours").model
+
+
+def test_memory_follows_the_micro_batch_not_the_accumulation() -> None:
+    """The other listing said that it would run out of memory without accumulation.
+
+    Its 70B on 32 GPUs of 80 GB, 4 x 8 x 32 = 1,024 sequences; of 2,048 tokens, as it names none:
+    16 bytes a parameter over 32 are 33 GiB, and 80 layers x 4 x 2,048 tokens x 8,192 x 2 bytes of
+    kept inputs 10 GiB. Accumulating keeps the sum of gradients, 4 bytes a parameter over 32 or
+    8 GiB, through the next pass, and saves none. A micro-batch of 32 keeps 80 GiB of inputs.
+    """
+    llama = shape_from_config(LLAMA_70B)
+    usual = TrainingPlan(gpus=32, zero_stage=3, recompute="full", micro_batch=4, stack="fsdp",
+                         global_batch_seqs=1024, seq_len=2048)  # fmt: skip
+    plans = {"once": replace(usual, global_batch_seqs=128), "eight": usual,
+             "whole": replace(usual, micro_batch=32)}  # fmt: skip
+    assert [p.micro_batches for p in plans.values()] == [1, 8, 1]
+    need = {name: float(plan_memory(llama, p).total[0]) for name, p in plans.items()}
+    assert need["once"] <= need["eight"] <= need["once"] + 8.5
+    assert 33 + 10 < need["eight"] < 79.6 * USABLE
+    assert need["whole"] > 33 + 80
+    kit = launch_files(usual, ask(shape=llama, nodes=4))
+    told = json.loads(kit["train.json"])
+    assert (told["micro_batch"], told["accumulation"], told["data_parallel"]) == (4, 8, 32)
+    assert "4 x 8 x 32 = 1024 sequences" in kit["README.md"]
+
+
+@every_case
+def test_nothing_is_called_a_ring(name: str) -> None:
+    """The other listing's title promised one, and nothing in it made any."""
+    for file, text in files(name).items():
+        assert not re.search(r"\bring\b", text, re.IGNORECASE), file

@@ -15,7 +15,8 @@ from engine.report.launch.quote import one_line, plain_text, slug
 from engine.report.launch.tables import Network
 
 _BUCKET = re.compile(r"(s3|gs|r2|nebius)://[a-z0-9][a-z0-9._-]{1,62}(/[A-Za-z0-9._/-]*)?")
-_MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+# The hub knows models by who published them: a name alone is of nobody, or of no release at all.
+_MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _QUEUE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _REGION = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")

@@ -12,6 +12,7 @@ from engine.report.launch.job import Job
 from engine.report.launch.quote import shell
 from engine.report.launch.tables import Network, cloud_of, whole
 
+TORCH = "torch>=2.8"  # of CUDA 12.8 and later: older ones don't know Blackwell
 CORE = f"megatron-core=={megatron.RELEASE.removeprefix('core_v')}"
 BRIDGE = "megatron-bridge>=0.6,<0.7"
 COMPILE = """
@@ -248,7 +249,8 @@ fi
 def requirements(job: Job) -> str:
     """The Python packages of a run, with the oldest release that will do."""
     # AMD's build of PyTorch comes with the image; another would take its place.
-    found = ["torch>=2.8", "numpy>=2"] if job.gpu.nvidia else ["numpy"]
+    below = f",<{job.gpu.torch_below}" if job.gpu.torch_below else ""
+    found = [f"{TORCH}{below}", "numpy>=2"] if job.gpu.nvidia else ["numpy"]
     if job.trainer == "megatron" and not job.gpu.nvidia:
         return "\n".join([*found, "transformers>=5"]) + "\n"
     if job.trainer == "megatron":

@@ -24,6 +24,7 @@ class Gpu:
     fabric_manager : whether the board has switches that need the manager
     fabric_packages : further packages that those need, from NVIDIA's own repository
     fp8_recipe : scaling for 8 bits in Megatron-LM; empty where the GPU has none
+    torch_below : first release of PyTorch whose usual build leaves the GPU out; empty for none
     """
 
     sku: str
@@ -33,6 +34,7 @@ class Gpu:
     fabric_manager: bool
     fabric_packages: tuple[str, ...]
     fp8_recipe: str
+    torch_below: str
 
     @property
     def nvidia(self) -> bool:
@@ -51,6 +53,7 @@ def _gpus() -> dict[str, Gpu]:
         r["sku"]: Gpu(
             r["sku"], r["skypilot"], r["driver_branch"], r["open_modules"] == "1",
             r["fabric_manager"] == "1", tuple(r["fabric_packages"].split()), r["fp8_recipe"],
+            r["torch_below"],
         )
         for r in _rows("launch_gpus.csv")
     }  # fmt: skip
