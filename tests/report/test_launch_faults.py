@@ -245,7 +245,7 @@ def test_memory_follows_the_micro_batch_not_the_accumulation() -> None:
     kit = launch_files(usual, ask(shape=llama, nodes=4))
     told = json.loads(kit["train.json"])
     assert (told["micro_batch"], told["accumulation"], told["data_parallel"]) == (4, 8, 32)
-    assert "4 x 8 x 32 = 1024 sequences" in kit["README.md"]
+    assert "4 x 8 x 32 = 1,024 sequences" in kit["README.md"]
 
 
 @every_case
