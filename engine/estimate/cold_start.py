@@ -73,6 +73,10 @@ def cold_start(weights_gb: float, params_b: float, way: str) -> ColdStart:
         if size > held:
             # What the measured start did not have to read is read like from a drive.
             stages.append(_read(size - held, "weights_local"))
+        beyond = params - named(TABLE)["provider_params_b"].likely
+        if way != "modal_snapshot" and beyond > 0:
+            # A memory's snapshot has the engine's graphs; the others make them anew.
+            stages += _engine_beyond(beyond)
     total = Estimate(
         math.fsum(s.seconds.low for s in stages),
         math.fsum(s.seconds.likely for s in stages),
@@ -125,7 +129,25 @@ def _engine(params_b: float) -> list[Stage]:
             "s",
             (fixed.source,),
         )
-        found.append(Stage(fixed.description, seconds, fixed.as_of.isoformat()))
+        found.append(Stage(_engine_stage(fixed), seconds, fixed.as_of.isoformat()))
+    return found
+
+
+def _engine_stage(fixed: Named) -> str:
+    """What happens, without the words that tell the fixed part from the growing one."""
+    return fixed.description.split(",")[0]
+
+
+def _engine_beyond(params_b: float) -> list[Stage]:
+    """What engine and first requests take for parameters beyond those of a measured start."""
+    found = []
+    for name in ("graphs", "warmup"):
+        each = named(TABLE)[f"{name}_per_b"]
+        seconds = Estimate(
+            each.low * params_b, each.likely * params_b, each.high * params_b, "s", (each.source,)
+        )
+        told = _engine_stage(named(TABLE)[f"{name}_fixed"])
+        found.append(Stage(f"{told}, beyond the model measured", seconds, each.as_of.isoformat()))
     return found
 
 

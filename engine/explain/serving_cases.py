@@ -154,7 +154,8 @@ def _latency_case(catalogue: Catalogue) -> ServingCase:
         f"A recommender that takes {BEFORE_MS:.0f} ms on {CORES:.0f} cores takes "
         f"{spans(BEFORE_MS)}; one that takes 1 ms there takes {spans(1.0)}",
         "reproduced",
-        f"200/18 is {BEFORE_MS / AFTER_MS:.0f} times, which the measured rates of DLRM give. "
+        f"200/18 is {BEFORE_MS / AFTER_MS:.0f} times, which lies between the two by the measured "
+        "rates of DLRM. "
         "Article 001 sends small real-time inference to CPUs: right where the pass takes a "
         "millisecond or two, for there the GPU's fixed launches and copies weigh as much as the "
         "arithmetic.",

@@ -256,6 +256,9 @@ def apart(found: Disaggregated | None, option: ServingOption, experts: bool = Fa
         verdict = f"costs {percent(found.usd_per_month / now - 1)} more: keep them together"
     else:
         verdict = "costs the same: keep the simpler"
+    # The plan itself may follow the hours; pools of two kinds are compared around the clock.
+    if option.usd_per_month.likely < now * 0.999:
+        verdict += f" (both around the clock, together {money(now)} a month)"
     return f"Prefill and decoding apart {verdict}. It would take {size}."
 
 

@@ -196,6 +196,8 @@ def test_the_chain_of_a_70b_model_takes_the_published_times() -> None:
     assert 40 <= weights.seconds.likely <= 45
     assert graphs.seconds.likely == pytest.approx(30, rel=0.1)
     assert warmup.seconds.likely == pytest.approx(10, rel=0.05)
+    # Graphs take longer for larger models, and are told so.
+    assert "whatever" not in graphs.name
 
 
 def test_a_chain_is_the_sum_of_its_stages_and_grows_with_the_model() -> None:
@@ -228,6 +230,19 @@ def test_the_share_of_cold_requests_is_that_of_an_exponential_pause() -> None:
     slow = scale_to_zero(traffic, 40.0, idle_timeout_s=300, warm_s=0.2, percentile=0.95)
     assert slow.percentile_is_cold
     assert slow.latency_s == pytest.approx(40.2)
+
+
+def test_an_engine_takes_longer_for_a_larger_model_wherever_it_starts() -> None:
+    # 70B in 16 bits, 140 GB, on RunPod: 2.4 s for the container of 4.2 GB and 8B, 135.8 GB at
+    # 3.3 GB/s = 41.15 s, and for 62 further billions 0.29 × 62 = 17.98 s of graphs and
+    # 0.08 × 62 = 4.96 s to warm up.
+    assert cold_start(140.0, 70.0, "runpod").seconds.likely == pytest.approx(66.49, abs=0.01)
+    # A snapshot of the memory has the graphs: 13.8 s and 124 GB at 3.3 GB/s.
+    snapshot = cold_start(140.0, 70.0, "modal_snapshot").seconds.likely
+    assert snapshot == pytest.approx(13.8 + 124 / 3.3)
+    # The model that was measured takes what was measured.
+    assert cold_start(4.2, 8.0, "runpod").seconds.likely == pytest.approx(2.4)
+    assert cold_start(1.0, 1.0, "replicate").seconds.likely == pytest.approx(7.8)
 
 
 def test_busy_traffic_meets_no_cold_start() -> None:
