@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.estimate.estimate import Estimate
 from engine.estimate.network_choice import NetworkOutcome
+from engine.estimate.search import MOST_DAYS
 from engine.estimate.search_results import split_words
 from engine.estimate.shape import ModelShape
 from engine.estimate.training_job import PlanResult
@@ -160,11 +161,17 @@ def _row(plan: PlanResult, behind: str) -> dict[str, str]:
 
 
 def frontier_marks(report: TrainingReport) -> list[FrontierMark]:
-    """Every fleet's fastest plan as a point."""
+    """Every fleet's fastest plan as a point; of decades nobody would wait for, none.
+
+    A year, or twice the days of the plan where that is longer, is the end of the chart.
+    """
     best = report.answer.best
+    longest = max(MOST_DAYS, 2 * best.days.likely if best is not None else 0.0)
     found = []
     for point in report.answer.frontier:
         r = point.result
+        if r.days.likely > longest:
+            continue
         usd = r.usd.likely if r.usd is not None else r.gpu_hours.likely
         chosen = best is not None and (r.plan.gpus, r.choice) == (best.plan.gpus, best.choice)
         text = f"{r.plan.gpus:,} × {r.choice.accelerator.name}: {split_words(r.plan)}"
@@ -174,6 +181,15 @@ def frontier_marks(report: TrainingReport) -> list[FrontierMark]:
             )
         )
     return found
+
+
+def left_out_words(report: TrainingReport) -> str:
+    """How many fleets that chart leaves out, as a sentence; empty for none."""
+    out = len(report.answer.frontier) - len(frontier_marks(report))
+    if not out:
+        return ""
+    fleets = "fleet that takes" if out == 1 else "fleets that take"
+    return f" {out:,} {fleets} over a year and over twice this plan's days are left out."
 
 
 LEAST_WORTH_USD = 0.01  # of a GPU-hour: networks nearer than a cent are told as equal

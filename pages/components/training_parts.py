@@ -265,7 +265,7 @@ def _bars(rows: list[tuple[str, float]], unit: str, alt: str, limit: float = 0.0
         {"item": item, "value": value, "text": f"{words.number(value)}"} for item, value in rows
     ]
     y = {"field": "item", "type": "nominal", "sort": None, "title": None,
-         "axis": {"labelLimit": 180, "domain": False, "ticks": False}}  # fmt: skip
+         "axis": {"labelLimit": 220, "domain": False, "ticks": False}}  # fmt: skip
     x = {"field": "value", "type": "quantitative", "title": unit,
          "axis": {"grid": False, "tickCount": 4, "domain": False}}  # fmt: skip
     layers: list[dict[str, Any]] = [
@@ -333,16 +333,17 @@ def frontier(report: TrainingReport) -> None:
                 "mark": {"type": "point", "size": 220, "strokeWidth": 2.5, "color": ink()},
                 "encoding": {"x": x, "y": y},
             },
-            vl.word(m.days, m.usd, "this plan", {"x": x, "y": y}, dy=-18),
+            # Nothing lies below the dashed line.
+            vl.word(m.days, m.usd, "this plan", {"x": x, "y": y}, dy=20),
         ]
     vl.draw(
-        {"height": 340, "layer": layers},
+        {"height": 490, "layer": layers},
         "Days against dollars of every fleet: " + "; ".join(m.text for m in marks if m.best),
         "USD of the whole run" if priced else "GPU-hours of the whole run",
     )
     st.caption(
         "Each point is the fastest plan of one fleet. On the dashed line no other is both faster "
-        "and cheaper."
+        f"and cheaper.{training_view.left_out_words(report)}"
     )
     st.subheader("The best plan on each GPU", anchor=False)
     answer.table(training_view.kind_rows(report), "The best plan on each kind of GPU")

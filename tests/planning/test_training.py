@@ -190,6 +190,19 @@ def test_the_page_shows_every_network_and_rule_in_words() -> None:
     assert "for" in training_view.title(found)
 
 
+def test_fleets_that_take_years_are_told_and_not_drawn() -> None:
+    # 6 x 70e9 x 1.4e12 FLOP are 5.9e23: one machine of eight H100 at half of 989 TFLOP/s takes
+    # 1.5e8 s or 4.7 years.
+    found = report(job(model_params_b=70, train_tokens_b=1400, deadline_days=45))
+    marks = training_view.frontier_marks(found)
+    all_days = [p.result.days.likely for p in found.answer.frontier]
+    assert max(all_days) > 4 * 365
+    assert max(m.days for m in marks) <= 365
+    out = len(all_days) - len(marks)
+    assert f"{out} fleets that take over a year" in training_view.left_out_words(found)
+    assert sum(m.chosen for m in marks) == 1
+
+
 def test_shapes_come_back_whole_from_their_text() -> None:
     for shape in (
         shape_from_config(LLAMA_8B), shape_from_size(70), shape_from_size(671, 37),
