@@ -8,9 +8,10 @@ from functools import partial
 import streamlit as st
 
 from engine.errors import ClusterFitError
-from engine.explain.jobs import ELSEWHERE, JobReport, figures_for, is_compute
+from engine.explain.jobs import JobReport, figures_for, is_compute
 from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import ModelReport, is_small_model
+from engine.explain.jobs_owning import elsewhere
 from engine.explain.plan_tables import job_csv
 from engine.report.plan_jobs import job_document
 from engine.workload.answers import Kind
@@ -64,7 +65,7 @@ def compute_job(workload: Workload) -> None:
         st.caption(labels.plain(report.curve.message))
     jobs_parts.published(report.found, f"The speed-up above is {report.speedup_said}.")
     jobs_parts.job_options(report)
-    st.caption(ELSEWHERE)
+    st.caption(elsewhere(workload))
 
 
 def small_model(workload: Workload) -> None:
@@ -106,7 +107,7 @@ def small_model(workload: Workload) -> None:
             st.caption(labels.plain(report.costs.message))
     jobs_parts.model_options(report, batch)
     jobs_parts.measured(report.rates)
-    st.caption(ELSEWHERE)
+    st.caption(elsewhere(workload))
 
 
 def _recommended(report: ModelReport, workload: Workload) -> str:

@@ -9,6 +9,11 @@ Time of a stage on n units (Amdahl): A + B/n, with A = (1 − p)·h and B = p·h
 on GPUs (`jobs.cpu_parts` and `jobs.gpu_parts`, which count disks and network too). Paid are
 n·(A + B/n + hand-over + start). The cheapest units inside the deadline follow from Lagrange's
 condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
+
+Machines that are owned are paid whether they work or not, so the stages on one kind share them, and
+each stage has all of them: the fewest N of CPU servers and M of GPUs with ΣA + B_cpu/N + B_gpu/M
+inside the deadline. Lagrange's condition is then N = (B_cpu + √(B_cpu·B_gpu·price_gpu/price_cpu)) /
+room, and M follows.
 """
 
 from __future__ import annotations
@@ -59,7 +64,9 @@ class Hardware:
 
     region : where it is rented, empty where it may be anywhere
     servers : speed of one unit's processors in reference servers
-    step : units that are rented together
+    step : units that are rented or bought together
+    owned : US dollars a month of owning so many units that work so many hours a month each, and
+        whether others are owned beside them; None where they are rented by the hour
     """
 
     name: str
@@ -69,6 +76,7 @@ class Hardware:
     network_gbit: float
     step: int = 1
     region: str = ""
+    owned: Callable[[Array, Array, NDArray[np.bool_]], Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +184,18 @@ def place(
     limit = min(terms.deadline_h, HOURS_PER_MONTH / runs)
     paid_serial = serial + moved + terms.start_h
     room = limit - (serial + moved).sum(axis=2, keepdims=True)
-    units, fits = _units(divisible, paid_serial, price, room, step)
-    took = serial + divisible / units
-    stage_usd = runs * price * units * (paid_serial + divisible / units) * batch
     standing = np.array([s.standing or (0.0, 0.0) for s in stages])
     kept = np.ceil(np.where(at, standing[:, 1], standing[:, 0]) / step - 1e-9) * step
-    stage_usd = stage_usd + kept * price * HOURS_PER_MONTH
+    if cpu.owned is None or gpu.owned is None:
+        units, fits = _units(divisible, paid_serial, price, room, step)
+        took = serial + divisible / units
+        stage_usd = runs * price * units * (paid_serial + divisible / units) * batch
+        stage_usd = stage_usd + kept * price * HOURS_PER_MONTH
+    else:
+        units, fits = _shared(divisible, at & batch, ~at & batch, room, cpu, gpu)
+        took = serial + divisible / units
+        worked = runs * took * units * batch + kept * HOURS_PER_MONTH
+        stage_usd = _owned(worked, units * batch, kept, at, (cpu, gpu))
     egress = _egress(stages, on_gpu, cpu, gpu, terms)
     total = (took + moved).sum(axis=2)
     fits = fits & (total <= limit * (1 + 1e-9))
@@ -220,6 +234,58 @@ def _units(
     units = whole(high)
     fits = (divisible / units).sum(axis=2) <= room[..., 0] * (1 + 1e-9)
     return units, fits
+
+
+def _shared(
+    divisible: Array, on_gpu: Array, on_cpu: Array, room: Array, cpu: Hardware, gpu: Hardware
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Owned units of each stage, shared by all on one kind; whether the deadline can be kept.
+
+    room : what a run leaves to the parts that divide, (P, draws, 1)
+    """
+    left = np.maximum(room[..., 0], 1e-12)
+    b_cpu, b_gpu = (divisible * on_cpu).sum(axis=2), (divisible * on_gpu).sum(axis=2)
+    ratio = gpu.usd_per_hour / cpu.usd_per_hour
+    best = (b_cpu + np.sqrt(b_cpu * b_gpu * ratio)) / left
+    # Whole machines of both: the ones around the best, and the fewest that leave the GPUs any time.
+    fewest = np.floor(b_cpu / left / cpu.step) * cpu.step + np.where(b_gpu > 0, cpu.step, 0)
+    tried = [np.floor(best / cpu.step + k) * cpu.step for k in (-1, 0, 1, 2)]
+    tried += [np.ceil(b_cpu / left / cpu.step - 1e-9) * cpu.step, fewest]
+    n = np.clip(np.stack(tried), cpu.step, MOST_UNITS)
+    rest = left - b_cpu / n
+    with np.errstate(divide="ignore", over="ignore"):
+        m = np.ceil(b_gpu / np.maximum(rest, 1e-12) / gpu.step - 1e-9) * gpu.step
+    m = np.maximum(m, gpu.step)
+    kept = (b_cpu / n + b_gpu / np.minimum(m, MOST_UNITS) <= left * (1 + 1e-9)) & (m <= MOST_UNITS)
+    usd = n * cpu.usd_per_hour * (b_cpu > 0) + m * gpu.usd_per_hour * (b_gpu > 0)
+    least = np.where(kept, usd, np.inf).argmin(axis=0)[None]
+    n, m = (np.take_along_axis(x, least, axis=0)[0] for x in (n, np.minimum(m, MOST_UNITS)))
+    fits = np.take_along_axis(kept, least, axis=0)[0] & (room[..., 0] > 0)
+    return np.asarray(np.where(on_gpu, m[..., None], n[..., None])), fits
+
+
+def _owned(
+    worked: Array, units: Array, kept: Array, on_gpu: NDArray[np.bool_],
+    pair: tuple[Hardware, Hardware],
+) -> Array:  # fmt: skip
+    """US dollars a month by stage of machines that are owned: their bill by the hours they work.
+
+    worked : unit hours a month of each stage; units, kept : of a run's stages, of services
+    """
+    found = np.zeros(worked.shape)
+    both = (on_gpu.any(axis=2) & ~on_gpu.all(axis=2)) * np.ones(worked.shape[:2], dtype=bool)
+    for hardware, here in zip(pair, (~on_gpu, on_gpu), strict=True):
+        assert hardware.owned is not None
+        there = worked * here
+        hours = there.sum(axis=2)
+        many = (units * here).max(axis=2) + np.broadcast_to(kept * here, worked.shape).sum(axis=2)
+        used = np.minimum(hours / np.maximum(many, 1.0), HOURS_PER_MONTH)
+        bill = hardware.owned(many.ravel(), used.ravel(), both.ravel()).reshape(many.shape)
+        # What never works is paid as well: its stages then share the bill equally.
+        idle = here / np.maximum(here.sum(axis=2, keepdims=True), 1)
+        share = np.where(hours[..., None] > 0, there / np.maximum(hours, 1e-12)[..., None], idle)
+        found = found + np.where(many > 0, bill, 0.0)[..., None] * share
+    return found
 
 
 def _moved_hours(

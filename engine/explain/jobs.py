@@ -17,7 +17,7 @@ from engine.catalogue import Catalogue, CpuServer
 from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import pool_of, run_parts
-from engine.decide.evaluation import Context, Memo
+from engine.decide.evaluation import Context, Memo, Pool
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
@@ -45,6 +45,16 @@ from engine.estimate.speedups import (
     speedups,
 )
 from engine.explain.jobs_idle import IDLE, NOTHING, nothing_to_do, one_run, without_fee
+from engine.explain.jobs_owning import (
+    NOTE,
+    OWNED,
+    in_own_rooms,
+    owned_usd,
+    paid_as,
+    price_for,
+    refused,
+    usd_per_unit_hour,
+)
 from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
@@ -53,12 +63,6 @@ from engine.workload.workload import BATCH_JOBS, Workload
 
 Array = NDArray[np.float64]
 DRAWS = 256
-# What stands under the figures of compute jobs and small models, wherever they are shown.
-ELSEWHERE = (
-    "On-demand prices of the hardware alone. The recommendation takes the same rates, hours and "
-    "machines, and counts features beside a model, staff, discounts, terms and risks as well: it "
-    "may come out elsewhere."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class JobOption:
     hours, usd_per_run : with the range that holds in 8 of 10 cases; bound : what the run waits for
     late : whether it takes longer than wanted
     starting_usd_per_run : what of the cost of a run is paid while the machines start
+    owned : in own rooms; an hour then costs what a month of owning does by its hours
     """
 
     hardware: str
@@ -85,6 +90,7 @@ class JobOption:
     late: bool
     draws_usd: Array
     starting_usd_per_run: float
+    owned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +201,7 @@ def job_report(
     no_gpu = _no_gpu(offered, ruled_out) if _best(options, "gpu") is None else ()
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     if cpu is None:
-        raise _no_server(offered, workload)
+        raise _no_server(offered, workload, ruled_out)
     sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
     # What takes so many hours on GPUs today takes them whatever the speed-up over CPUs is.
     known = workload.current is Current.gpu
@@ -235,14 +241,19 @@ def _options(
     found: list[JobOption] = []
     out: dict[str, Constraint] = {}
     for unit in (*offered.cpus, *offered.gpus):
-        price = unit.prices.get("on_demand")
-        if price is None or price.basis != "hour":
-            continue
         barred = _barred(unit, workload, terms, server)
         if barred:
             out.setdefault(unit.name, barred[0])
             continue
-        found.append(_option(unit, price, offered.context, point, drawn, wanted))
+        price = price_for(unit, workload)
+        option = (
+            None if price is None else _option(unit, price, offered.context, point, drawn, wanted)
+        )
+        no_place = refused(unit, 1.0 if option is None else option.units, workload)
+        if no_place is not None:
+            out.setdefault(unit.name, no_place)
+        elif option is not None:
+            found.append(option)
     # Where nothing finishes in time, what is nearly as fast as the fastest is compared by its cost.
     near = 1.25 * min((o.hours.likely for o in found), default=0.0)
 
@@ -279,9 +290,17 @@ def _no_gpu(offered: Setting, out: tuple[tuple[str, Constraint], ...]) -> tuple[
     return tuple(found.values())
 
 
-def _no_server(offered: Setting, workload: Workload) -> InputError:
-    """No CPU server on offer holds what must be at hand."""
+def _no_server(
+    offered: Setting, workload: Workload, out: tuple[tuple[str, Constraint], ...]
+) -> InputError:
+    """No CPU server on offer holds what must be at hand, or none can stand in own rooms."""
     largest = max(offered.cpus, key=lambda u: u.memory_gb)
+    why = dict(out).get(largest.name)
+    if why is not None and why.field in ("available_kw", "location"):
+        return InputError(
+            f"no server can be owned for it: {why.reason}", where=why.field,
+            right="more power in the room, or data that may leave it",
+        )  # fmt: skip
     return InputError(
         f"the {workload.working_set_gb or 0:,.0f} GB that must be at hand can't be split, and the "
         f"largest server on offer, {largest.name}, has {largest.memory_gb:,.0f} GB",
@@ -301,29 +320,38 @@ def _option(
     wanted: float,
 ) -> JobOption:  # fmt: skip
     """The decision's units at the likely inputs, and over the draws what they do."""
-    units, told = _units(unit, ctx, point)
-    n = float(units[0])
+    pool, told = _sized(unit, ctx, point)
+    n, owned = float(pool.units[0]), price.owner is not None
     at = float(told.hours(n)[0])
     over = run_parts(unit, ctx.stages, drawn, ctx).hours(n)
     hours = _estimate(at, over, "h", ("data/speedups.csv",))
-    market = "gpu_market_factor" if unit.hardware == "gpu" else "cpu_market_factor"
-    z = standard_normal(1, DRAWS)[:, 0]
-    asked = Range(price.low, price.likely, price.high, "USD", "", False, "price")
-    usd_hour = sample(asked, z) * drawn[market]
     fee = ctx.settings.jobs.gpu_fee_usd_per_month if unit.hardware == "gpu" else 0.0
     runs, drawn_runs = float(point["runs_per_month"][0]), np.maximum(drawn["runs_per_month"], 1e-6)
-    starting = float(_starting_per_run(unit, at, point)[0])
-    usd = (at + starting) * n * price.likely + (fee / runs if runs else 0.0)
-    paid = over + _starting_per_run(unit, over, drawn)
-    drawn_usd = np.asarray(paid * n * usd_hour + fee / drawn_runs)
-    source = price.ref.source if price.ref is not None else "catalogue"
+    starting = 0.0 if owned else float(_starting_per_run(unit, at, point)[0])
+    usd_hour = usd_per_unit_hour(price, float(pool.usd_per_month[0]), float(pool.paid_units[0]))
+    if owned:
+        usd = (float(pool.usd_per_month[0]) + fee) / max(runs, 1e-6)
+        month = owned_usd(unit, pool.paid_units, drawn_runs * over, drawn, ctx)
+        drawn_usd = np.asarray((month + fee) / drawn_runs)
+    else:
+        usd = (at + starting) * n * price.likely + (fee / runs if runs else 0.0)
+        paid = over + _starting_per_run(unit, over, drawn)
+        drawn_usd = np.asarray(paid * n * _drawn_hour(unit, price, drawn) + fee / drawn_runs)
+    source = OWNED if owned else price.ref.source if price.ref is not None else "catalogue"
     return JobOption(
         unit.hardware, unit.sku, unit.name, int(n), int(np.ceil(n / unit.per_machine)),
         unit.per_machine, hours, _estimate(usd, drawn_usd, "USD", (source,)),
         _estimate(usd * runs, drawn_usd * drawn["runs_per_month"], "USD", (source,)),
-        price.ref, price.likely, _bound(unit, told, n), at > wanted * 1.001, drawn_usd,
-        starting * n * price.likely,
+        price.ref, usd_hour, _bound(unit, told, n), at > wanted * 1.001, drawn_usd,
+        starting * n * price.likely, owned,
     )  # fmt: skip
+
+
+def _drawn_hour(unit: Unit, price: Price, drawn: dict[str, Array]) -> Array:
+    """The price of an hour over its range and the market's."""
+    market = "gpu_market_factor" if unit.hardware == "gpu" else "cpu_market_factor"
+    asked = Range(price.low, price.likely, price.high, "USD", "", False, "price")
+    return np.asarray(sample(asked, standard_normal(1, DRAWS)[:, 0]) * drawn[market])
 
 
 def _starting_per_run(unit: Unit, hours: Array | float, x: dict[str, Array]) -> Array:
@@ -333,11 +361,11 @@ def _starting_per_run(unit: Unit, hours: Array | float, x: dict[str, Array]) -> 
     return np.asarray(starting / np.maximum(runs, 1e-6))
 
 
-def _units(unit: Unit, ctx: Context, x: dict[str, Array]) -> tuple[Array, Parts]:
-    """The units that the decision takes on demand, and what of a run divides by them."""
+def _sized(unit: Unit, ctx: Context, x: dict[str, Array]) -> tuple[Pool, Parts]:
+    """The machines that the decision takes on the job's terms, and what of a run they divide."""
     memo: Memo = {}
-    pool = pool_of(unit, ctx.stages, "on_demand", x, ctx, memo)
-    return pool.units, run_parts(unit, ctx.stages, x, ctx, memo)
+    pool = pool_of(unit, ctx.stages, paid_as(ctx.workload), x, ctx, memo)
+    return pool, run_parts(unit, ctx.stages, x, ctx, memo)
 
 
 def _bound(unit: Unit, told: Parts, n: float) -> str:
@@ -366,11 +394,12 @@ def _curve(
     low, likely, high = s.low * speed, s.likely * speed, s.high * speed
     xs = np.geomspace(min(0.5, low), max(100.0, high), 240)
     many = {name: np.broadcast_to(v, xs.shape) for name, v in point.items()}
-    n, work = _units(unit, ctx, {**many, "gpu_speedup": xs / speed})
+    pool, work = _sized(unit, ctx, {**many, "gpu_speedup": xs / speed})
     runs = float(point["runs_per_month"][0])
     fee = ctx.settings.jobs.gpu_fee_usd_per_month / runs if runs else 0.0
-    hours = work.hours(n)
-    cost = (hours + _starting_per_run(unit, hours, many)) * n * gpu.usd_per_unit_hour + fee
+    hours = work.hours(pool.units)
+    paid = (hours + _starting_per_run(unit, hours, many)) * pool.units * gpu.usd_per_unit_hour
+    cost = (pool.usd_per_month / runs if gpu.owned and runs else paid) + fee
     level = cpu.usd_per_run.likely
     # From where on it stays the cheaper: whole machines make steps.
     dearer = np.flatnonzero(cost >= level)
@@ -482,7 +511,7 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 def _notes(
     workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
-    notes = []
+    notes = [NOTE] if in_own_rooms(workload) else []
     if runs <= 0:
         notes.append("Nothing is spent in a month. What one run would take stands below.")
     for option in (gpu, cpu):

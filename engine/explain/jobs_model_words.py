@@ -8,6 +8,7 @@ from engine.assessment import ACQUISITION_LABELS, Option
 from engine.decide.model_rates import SMALL_MODELS
 from engine.estimate.jobs import stages
 from engine.estimate.small_inference import MATRIX_FAMILIES, models
+from engine.explain.jobs_owning import paid_as
 from engine.wording import money, rough
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
@@ -199,7 +200,7 @@ def recommended_words(report: ModelReport, best: Option, workload: Workload) -> 
     mine = next(
         (o for o in report.options if o.sku == plan.sku and o.per_machine in (each, 1)), None
     )
-    if mine is None or plan.acquisition != "on_demand":
+    if mine is None or plan.acquisition != paid_as(workload):
         return f"{said}."
     cost = f"{money(mine.usd_per_month.likely)} a month"
     first = report.options[0]

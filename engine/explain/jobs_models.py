@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from engine.assessment import PriceRef
 from engine.catalogue import Catalogue
-from engine.decide.candidates import Spec, Unit
-from engine.decide.context import setting
+from engine.decide.candidates import Price, Spec, Unit
+from engine.decide.context import Setting, setting
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import Range
@@ -31,6 +31,7 @@ from engine.decide.model_rates import (
 )
 from engine.decide.priors import parameter as decided
 from engine.decide.quotes import left_out
+from engine.decide.service_sizing import growth
 from engine.decide.service_units import model_sizing, paid_hours
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
@@ -49,6 +50,16 @@ from engine.estimate.small_inference import (
     units_for,
 )
 from engine.explain.jobs_model_words import crossing_words, headline, notes_on, reason
+from engine.explain.jobs_owning import (
+    NOTE,
+    OWNED,
+    in_own_rooms,
+    owned_usd,
+    paid_as,
+    price_for,
+    usd_per_unit_hour,
+)
+from engine.explain.jobs_owning import refused as refused_there
 from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
@@ -65,6 +76,7 @@ class ModelOption:
 
     capacity_per_s : of one machine inside the target
     floor_ms : shortest answer over the whole path; rest_ms : of the path beside the model
+    owned : in own rooms; an hour then costs what a month of owning does by its hours
     """
 
     hardware: str
@@ -85,6 +97,7 @@ class ModelOption:
     cores: float
     cores_a_worker: int
     rest_ms: float
+    owned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,10 @@ class ResponseCurve:
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """Cheapest cost a month by the peak rate, on CPUs and on GPUs, and where they cross."""
+    """Cheapest cost a month by the peak rate, on CPUs and on GPUs, and where they cross.
+
+    paid : how the machines are had, in words
+    """
 
     cpu: tuple[tuple[float, float], ...]
     gpu: tuple[tuple[float, float], ...]
@@ -116,6 +132,7 @@ class CostCurve:
     crossing_per_s: float | None
     title: str
     message: str
+    paid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +203,10 @@ def model_report(
     options.sort(key=lambda o: (o.usd_per_month.likely, o.usd_per_machine_hour))
     gpu = next((o for o in options if o.hardware == "gpu"), None)
     cpu = next((o for o in options if o.hardware == "cpu"), None)
-    hours = paid_hours(workload) if service else HOURS_PER_MONTH
+    owned = in_own_rooms(workload)
+    hours = paid_hours(workload) if service and not owned else HOURS_PER_MONTH
     named_refused = tuple({r.name: r for r in refused}.values())
-    costs = _costs(options, peak, hours) if service else None
+    costs = _costs(options, peak, hours, offered) if service else None
     return ModelReport(
         headline=headline(gpu, cpu, peak, target, named_refused, service),
         model=models()[id], size=ask.size, size_said=ask.said, peak_per_s=peak, mean_per_s=mean,
@@ -199,8 +217,8 @@ def model_report(
         if service else (),
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
-        reason=reason(gpu, cpu, peak, service),
-        notes=notes_on(workload, gpu, cpu, id, hours),
+        reason="" if owned and not service else reason(gpu, cpu, peak, service),
+        notes=(*([NOTE] if owned else []), *notes_on(workload, gpu, cpu, id, hours)),
         quotes_left_out=left_out(offered.context.catalogue, workload.quotes),
     )  # fmt: skip
 
@@ -248,14 +266,14 @@ def _three(ctx: Context) -> Values:
 
 def _option(unit: Unit, peak: float, ctx: Context) -> ModelOption | Refused | None:
     """Machines of this unit for the peak; refused where none answers inside the target."""
-    price = unit.prices.get("on_demand")
+    price = price_for(unit, ctx.workload)
     w, terms = ctx.workload, ctx.settings.jobs
     stage = next(s for s in ctx.stages if s.work in SMALL_MODELS)
     service = stage.mode == "service"
     x = _three(ctx)
     model = model_of(x, ctx)
     found = model.found(unit, one_by_one=service)
-    if price is None or price.basis != "hour" or found is None:
+    if price is None or found is None:
         return None
     rate = model.offline_per_s(unit, found, one_by_one=service)
     # Servers carry the rest of the path, too; GPUs stand beside them.
@@ -278,44 +296,58 @@ def _option(unit: Unit, peak: float, ctx: Context) -> ModelOption | Refused | No
         capacity = rate * max(found.cores, 1.0)
     # A faster unit carries no less; where the target binds the three agree to the tolerance.
     capacity = np.maximum.accumulate(capacity) * unit.per_machine
-    need, spare, hours = _machines(unit, stage, path, x, ctx, peak)
+    each, owned = unit.per_machine, price.owner is not None
+    need, spare, month = _machines(unit, stage, path, x, ctx, peak, price)
+    if refused_there(unit, (need + spare) * each, w) is not None:
+        return None
     busy = float(capacity[1]) * (parameter("target_load") if service else 1.0)
-    usd = [
-        float(hours[i]) * p * unit.per_machine
-        for i, p in ((2, price.low), (1, price.likely), (0, price.high))
-    ]
+    ends = (price.low / price.likely, 1.0, price.high / price.likely)
+    usd = [float(month[i]) * end for i, end in zip((2, 1, 0), ends, strict=True)]
     shown = scaled(found.rate, model.ask.size, found.fastest)
-    source = price.ref.source if price.ref is not None else "catalogue"
-    per_hour = price.likely * unit.per_machine
+    source = OWNED if owned else price.ref.source if price.ref is not None else "catalogue"
+    many = max(float(need[1] + spare[1]), 1.0)
+    alone = (
+        float(owned_usd(unit, many * each, np.full(3, HOURS_PER_MONTH), x, ctx)[1])
+        if owned
+        else 0.0
+    )
+    per_hour = usd_per_unit_hour(price, usd[1] or alone, many * each) * each
     return ModelOption(
         unit.hardware, unit.sku, unit.name, unit.per_machine, int(need[1]), int(spare[1]),
         Estimate(float(capacity[0]), float(capacity[1]), float(capacity[2]), "1/s", (shown.how,)),
         floor,
         Estimate(min(usd[0], usd[1]), usd[1], max(usd[1], usd[2]), "USD/month", (source,)),
         per_hour / (busy * 3600.0) * 1e6, per_hour, price.ref, shown.how, shown.measured,
-        shown, found.cores, worker, rest,
+        shown, found.cores, worker, rest, owned,
     )  # fmt: skip
 
 
 def _machines(
-    unit: Unit, stage: Stage, path: tuple[Stage, ...], x: Values, ctx: Context, peak: float
-) -> tuple[Array, Array, Array]:
-    """Machines for the load, spare ones, and machine hours a month that are paid, as decided."""
-    each = unit.per_machine
+    unit: Unit, stage: Stage, path: tuple[Stage, ...], x: Values, ctx: Context, peak: float,
+    price: Price,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Machines for the load, spare ones, and US dollars a month for them, as decided."""
+    each, owned = unit.per_machine, price.owner is not None
     if stage.mode == "batch":
         on_gpu = unit.hardware == "gpu"
         spec = Spec(unit.hardware, (unit.hardware,), unit if on_gpu else None,
-                    None if on_gpu else unit, "on_demand")  # fmt: skip
+                    None if on_gpu else unit, paid_as(ctx.workload))  # fmt: skip
         pool = evaluate(spec, x, ctx).pools[0]
         some = float(peak > 0.0)
         hours = pool.busy_hours + pool.starting_hours
-        return pool.units / each * some, pool.units * 0.0, hours * pool.units / each
+        usd = pool.usd_per_month if owned else hours * pool.units * price.likely
+        return pool.units / each * some, pool.units * 0.0, usd * some
     if peak <= 0.0:
         none = np.zeros(3)
         return none, none, none
-    found = model_sizing(unit, (stage,), path, x, ctx)
-    hours = found.machines / each * paid_hours(ctx.workload)
-    return found.carrying / each, (found.machines - found.carrying) / each, hours
+    room = growth(x["monthly_variation"]) if owned else 1.0
+    found = model_sizing(unit, (stage,), path, x, ctx, room)
+    usd = (
+        owned_usd(unit, found.machines, np.full(3, HOURS_PER_MONTH), x, ctx)
+        if owned
+        else found.machines * paid_hours(ctx.workload) * price.likely
+    )
+    return found.carrying / each, (found.machines - found.carrying) / each, usd
 
 
 # --- pictures
@@ -341,7 +373,9 @@ def _response(option: ModelOption, terms: JobsTerms, target: float) -> ResponseC
     return ResponseCurve(option.hardware, option.name, points, most)
 
 
-def _costs(options: list[ModelOption], peak: float, hours: float) -> CostCurve | None:
+def _costs(
+    options: list[ModelOption], peak: float, hours: float, offered: Setting
+) -> CostCurve | None:
     """Cheapest cost a month over rates around the peak, on each kind of hardware."""
     kinds = {o.hardware for o in options}
     if kinds != {"gpu", "cpu"}:
@@ -350,12 +384,18 @@ def _costs(options: list[ModelOption], peak: float, hours: float) -> CostCurve |
     carried = [o.capacity_per_s.likely for o in options]
     at = np.geomspace(min(middle / 30, min(carried) / 2), max(middle * 3, max(carried) * 3), 400)
 
+    def cost(o: ModelOption) -> Array:
+        many = units_for(at, o.capacity_per_s.likely)
+        if not o.owned:
+            return np.asarray(many * o.usd_per_machine_hour * hours)
+        # A machine costs its owner less in a larger fleet.
+        units = (*offered.gpus, *offered.cpus)
+        unit = next(u for u in units if (u.sku, u.per_machine) == (o.sku, o.per_machine))
+        x = {k: np.repeat(v, len(at)) for k, v in offered.context.inputs.point().items()}
+        return owned_usd(unit, many * o.per_machine, np.full(len(at), hours), x, offered.context)
+
     def cheapest(hardware: str) -> Array:
-        rows = [
-            units_for(at, o.capacity_per_s.likely) * o.usd_per_machine_hour * hours
-            for o in options
-            if o.hardware == hardware
-        ]
+        rows = [cost(o) for o in options if o.hardware == hardware]
         return np.asarray(np.min(rows, axis=0))
 
     cpu, gpu = cheapest("cpu"), cheapest("gpu")
@@ -370,4 +410,5 @@ def _costs(options: list[ModelOption], peak: float, hours: float) -> CostCurve |
         tuple((float(x), float(y)) for x, y in zip(at, cpu, strict=True)),
         tuple((float(x), float(y)) for x, y in zip(at, gpu, strict=True)),
         peak, crossing, title, message,
+        "owned" if any(o.owned for o in options) else "on demand",
     )  # fmt: skip

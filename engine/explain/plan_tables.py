@@ -9,6 +9,7 @@ from engine.assessment import PriceRef
 from engine.catalogue.models import Provenance
 from engine.explain.jobs import JobOption, JobReport
 from engine.explain.jobs_models import ModelOption, ModelReport
+from engine.explain.jobs_owning import OWNED
 from engine.explain.services import Fleet, Sizing
 from engine.explain.services_pipeline import PipelinePlan
 from engine.explain.services_pipeline import Way as Placement
@@ -92,7 +93,7 @@ def _placement(section: str, way: Placement) -> Iterator[Row]:
         yield Row(section, f"{way.label}: a run", None, way.hours, None, "h")
     yield Row(section, "moving data out", None, way.egress_usd, None, "USD/month")
     for price in way.prices:
-        yield from _hour(section, price.name, price.usd_per_unit_hour, price.ref)
+        yield from _hour(section, price.name, price.usd_per_unit_hour, price.ref, price.owned)
     for s in way.stages:
         item = f"{s.name} on {s.hardware}"
         yield Row(section, f"{item}: units", None, s.units, None, "units")
@@ -129,7 +130,7 @@ def _job_option(section: str, o: JobOption) -> Iterator[Row]:
     yield row_of(o.hours, section, f"{name}: time of a run{', late' if o.late else ''}")
     yield row_of(o.usd_per_run, section, f"{name}: cost of a run")
     yield row_of(o.usd_per_month, section, f"{name}: cost a month")
-    yield from _hour(section, name, o.usd_per_unit_hour, o.price)
+    yield from _hour(section, name, o.usd_per_unit_hour, o.price, o.owned)
 
 
 def model_rows(report: ModelReport) -> Iterator[Row]:
@@ -168,12 +169,14 @@ def _model_option(section: str, o: ModelOption) -> Iterator[Row]:
     yield row_of(o.usd_per_month, section, f"{o.name}: cost")
     yield Row(section, f"{o.name}: a million answers", None, o.usd_per_million, None, "USD")
     yield Row(section, f"{o.name}: shortest answer", None, o.floor_ms, None, "ms", o.how)
-    yield from _hour(section, o.name, o.usd_per_machine_hour, o.price)
+    yield from _hour(section, o.name, o.usd_per_machine_hour, o.price, o.owned)
 
 
-def _hour(section: str, name: str, usd: float, ref: PriceRef | None) -> Iterator[Row]:
+def _hour(
+    section: str, name: str, usd: float, ref: PriceRef | None, owned: bool = False
+) -> Iterator[Row]:
     """An hour of one of them, and the price that it rests on where it is no quote of one's own."""
-    source = "your quote" if ref is None else ref.source
+    source = OWNED if owned else "your quote" if ref is None else ref.source
     yield Row(section, f"{name}: an hour of one", None, usd, None, "USD/hour", source)
     if ref is not None:
         yield from price_rows(section, ref, f"{name}: ")

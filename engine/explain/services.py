@@ -45,6 +45,7 @@ from engine.estimate.data_systems import Need
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import Stage
 from engine.estimate.services import Real, Resource
+from engine.explain.jobs_owning import in_own_rooms, paid_as, price_for
 from engine.workload.answers import Kind
 from engine.workload.workload import HOURS_PER_MONTH, Workload
 
@@ -97,6 +98,7 @@ class Fleet:
 
     carrying : machines for the load (of one copy); machines : with copies and spares, and with
     those of runs side by side; of_run : of them on one run, or all of a service
+    no_price : what the cost rests on where it is no price of the catalogue
     terms : how they are paid, in words; usd : the machines alone, over the horizon by the month
     """
 
@@ -112,6 +114,7 @@ class Fleet:
     price: PriceRef | None
     terms: str
     of_run: int = 0
+    no_price: str = "your quote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +173,10 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     guarantee = copies_asked(w, terms)
     option, servers = _servers(answer, ctx)
     part = _carried(servers, ctx)
-    paid: Acquisition = servers.acquisition if servers is not None else "on_demand"  # type: ignore[assignment]
+    paid: Acquisition = servers.acquisition if servers is not None else paid_as(w)  # type: ignore[assignment]
     likely = _Work(part, paid, ctx.inputs.point(), ctx)
     drawn = _Work(part, paid, ctx.inputs.draws(DRAWS), ctx)
-    able = _able(place.cpus, likely.x, w)
+    able = _able([u for u in place.cpus if price_for(u, w) is not None], likely.x, w)
     fleets = sorted(
         (likely.fleet(u) for u in able), key=lambda f: (f.usd + f.storage_usd, f.machines)
     )
@@ -310,7 +313,7 @@ class _Work:
             unit.name, unit.sku, unit.vcpu, unit.memory_gb, int(_first(carrying)),
             machines, services.binding(by), _first(pool.usd_per_month),
             _first(self.storage(pool)), unit.prices[terms].ref, ACQUISITION_LABELS[terms],
-            int(_first(pool.units)),
+            int(_first(pool.units)), "owned" if terms == "buy" else "your quote",
         )  # fmt: skip
 
 
@@ -348,7 +351,7 @@ def _traffic(
     w: Workload, x: Values, unit: Unit, catalogue: Catalogue
 ) -> tuple[float, float | None]:
     """GB of answers a month, and their price where they leave the provider, if it is known."""
-    if w.kind not in (Kind.web, Kind.online_inference, Kind.recsys):
+    if in_own_rooms(w) or w.kind not in (Kind.web, Kind.online_inference, Kind.recsys):
         return 0.0, None  # read by machines beside them
     kb = _first(x[f"{HEAD}answer_kb"])
     gb = _first(x["rate_per_s"]) * w.services * kb / 1e6 * HOURS_PER_MONTH * 3600

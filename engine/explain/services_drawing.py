@@ -191,7 +191,9 @@ def draw_pipeline(p: PipelinePlan) -> Drawing | None:
                 label += f" in {duration(row.moved_hours)}"
             arrows.append(Arrow(f"s{i - 1}", f"s{i}", label))
     return Drawing(
-        Shown.fitting, "Pipeline", "Each stage has machines of its own while it runs.",
+        Shown.fitting, "Pipeline", "Stages on one kind of machine share what is owned."
+        if p.owned
+        else "Each stage has machines of its own while it runs.",
         tuple((b,) for b in boxes), tuple(arrows),
     )  # fmt: skip
 

@@ -2,13 +2,15 @@
 
 Stages are those that the terms list, else those that the kind of work has. Every placement is
 worked out on every likely pair of CPU server and GPU on offer; the cheapest inside the deadline is
-taken. Prices are on demand: a stage's machines are paid while it runs.
+taken. Prices are on demand: a stage's machines are paid while it runs. Where the data must stay in
+own rooms, machines are owned: stages on one kind share them, and they are paid all month.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,12 +22,16 @@ from engine.decide.evaluation import Context, Values
 from engine.decide.inputs import standard_normal
 from engine.decide.job_hours import accelerator_speed, reference_server_hours
 from engine.decide.model_rates import model_of
+from engine.decide.numbers import Array, Mask
+from engine.decide.owning import Owner
+from engine.decide.paying import usd_per_month
 from engine.decide.service_sizing import service_parameters
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.jobs import REFERENCE_VCPU
 from engine.estimate.named import Named
 from engine.estimate.pipelines import Hardware, Placed, Stage, Terms, place
+from engine.explain.jobs_owning import in_own_rooms, paid_as, price_for
 from engine.wording import money, number
 from engine.workload.answers import Kind
 from engine.workload.services_terms import ServicesTerms
@@ -53,11 +59,15 @@ class StagePlace:
 
 @dataclass(frozen=True, slots=True)
 class HourPrice:
-    """An hour on demand of one unit of a way's hardware; `ref` None where it is a quote."""
+    """An hour on demand of one unit of a way's hardware; `ref` None where it is a quote.
+
+    owned : the hour is a part of what owning a machine costs, whether it is used or not
+    """
 
     name: str
     usd_per_unit_hour: float
     ref: PriceRef | None
+    owned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,7 @@ class PipelinePlan:
 
     probability : that this placement stays the cheapest, on the same hardware
     saves_cpu, saves_gpu : share of their cost; None where they can't keep the deadline
+    owned : whether the machines stand in own rooms
     """
 
     stages: tuple[Stage, ...]
@@ -97,11 +108,22 @@ class PipelinePlan:
     deadline_h: float
     runs: float
     why_not: str = ""
+    owned: bool = False
 
     @property
     def limit_h(self) -> float:
         """What a run may take: the deadline, or its part of the month [h]."""
         return min(self.deadline_h, HOURS_PER_MONTH / max(self.runs, 1e-9))
+
+    @property
+    def paid(self) -> str:
+        """How the machines are had, in words."""
+        if self.owned:
+            return (
+                "owned, as the data must stay in your own rooms; stages on one kind share the "
+                "machines, which are paid whether they work or not"
+            )
+        return "on demand; machines are paid while their stage runs, and while they start"
 
     @property
     def saves_cpu(self) -> float | None:
@@ -146,12 +168,13 @@ def placed_on(setup: Setting) -> PipelinePlan:
     w, told = ctx.workload, ctx.settings.architecture
     x = ctx.inputs.point()
     rows = service_parameters()
+    owned = in_own_rooms(w)
     terms = Terms(
         deadline_h=float(x["patience_h"][0]) if not told.stage_hours else _deadline(w),
         runs_per_month=float(x["runs_per_month"][0]),
         start_h=rows["start_min"].likely / 60,
         wire_share=rows["wire_share"].likely,
-        egress_usd=lambda provider, gb: _egress(catalogue, provider, gb),
+        egress_usd=lambda provider, gb: 0.0 if owned else _egress(catalogue, provider, gb),
         region_usd_per_gb=catalogue.running["egress-inter-region"].likely,
     )
     pairs = _pairs(setup)
@@ -159,7 +182,7 @@ def placed_on(setup: Setting) -> PipelinePlan:
     premium = rows["fewer_machines_premium"].low
     ways = {i: _on_pair(i, found, premium) for i in range(len(found[0][2].on_gpu))}
     stages = _stages(*pairs[0], setup, x, told)
-    made = {i: _way(i, c, g, p, stages, terms) for i, (c, g, p) in ways.items()}
+    made = {i: _way(i, c, g, p, stages, owned) for i, (c, g, p) in ways.items()}
     order = sorted(made, key=lambda i: made[i].usd)
     last = len(made) - 1
     feasible = [i for i in order if np.isfinite(made[i].usd)]
@@ -180,7 +203,8 @@ def placed_on(setup: Setting) -> PipelinePlan:
         tried=len(made) * len(pairs),
         deadline_h=terms.deadline_h,
         runs=terms.runs_per_month,
-        why_not="" if best is not None else _why_not(stages, terms),
+        why_not="" if best is not None else _why_not(stages, terms, owned),
+        owned=owned,
     )
 
 
@@ -205,7 +229,8 @@ def own_stages_note(ctx: Context, gpus: list[Unit], cpus: list[Unit]) -> str:
     ]
     beside = f" ({', '.join(others)})" if others else ""
     return (
-        f"{head}Each where it belongs, they cost {money(p.best.usd)} a month on demand{beside}: "
+        f"{head}Each where it belongs, they cost {money(p.best.usd)} a month "
+        f"{'owned' if p.owned else 'on demand'}{beside}: "
         f"{on}. The rest of this page answers for the job as one, from its own answers; where you "
         "know the stages, follow their plan on the page of services and pipelines."
     )
@@ -233,15 +258,19 @@ def _egress(catalogue: Catalogue, provider: str, gb: float) -> float:
 
 
 def _pairs(setup: Setting) -> list[tuple[Unit, Unit]]:
-    """Pairs of the servers and GPUs that give most for a dollar."""
-    cpus = sorted(setup.cpus, key=lambda u: u.prices["on_demand"].likely / u.vcpu)[:CPU_UNITS]
-    single = [u for u in setup.gpus if u.per_machine == 1] or setup.gpus
-    gpus = sorted(
-        single,
-        key=lambda u: u.prices["on_demand"].likely / accelerator_speed(u, setup.context),
-    )[:GPU_UNITS]
+    """Pairs of the servers and GPUs that give most for a dollar, on the job's terms."""
+    w = setup.context.workload
+
+    def price(u: Unit) -> float:
+        return u.prices[paid_as(w)].likely
+
+    servers = [u for u in setup.cpus if price_for(u, w) is not None]
+    had = [u for u in setup.gpus if price_for(u, w) is not None]
+    cpus = sorted(servers, key=lambda u: price(u) / u.vcpu)[:CPU_UNITS]
+    single = [u for u in had if u.per_machine == 1] or had
+    gpus = sorted(single, key=lambda u: price(u) / accelerator_speed(u, setup.context))[:GPU_UNITS]
     # The cheapest GPU by the hour suits work that leaves it idle.
-    cheap = min(single, key=lambda u: u.prices["on_demand"].likely)
+    cheap = min(single, key=price)
     gpus = [*gpus, *([cheap] if cheap not in gpus else [])]
     return [(c, g) for c in cpus for g in gpus]
 
@@ -255,18 +284,39 @@ def _on_pair(
     return min(near, key=lambda x: (x[2].units[i, 0].sum(), x[2].usd[i, 0]))
 
 
-def _hardware(unit: Unit, rows: dict[str, Named]) -> Hardware:
-    price = unit.prices["on_demand"]
+def _hardware(unit: Unit, rows: dict[str, Named], ctx: Context) -> Hardware:
+    price = unit.prices[paid_as(ctx.workload)]
     network = (
         unit.network_gbit_per_s
         or rows["gpu_host_gbit_per_s" if unit.hardware == "gpu" else "server_gbit_per_s"].likely
     )
+    servers = unit.vcpu / REFERENCE_VCPU
+    owner = price.owner
+    if owner is not None:
+        each = owner.units_per_machine
+        hour = price.likely / HOURS_PER_MONTH
+        bill = partial(_bill, owner, ctx.workload.horizon_months)
+        return Hardware(unit.name, "own rooms", hour, servers, network, each, "", bill)
     provider = price.ref.provider if price.ref is not None else "your quote"
     region = price.ref.region if price.ref is not None else ""
     return Hardware(
-        unit.name, provider, price.likely, unit.vcpu / REFERENCE_VCPU, network, unit.per_machine,
+        unit.name, provider, price.likely, servers, network, unit.per_machine,
         "" if region == "any" else region,
     )  # fmt: skip
+
+
+def _bill(owner: Owner, months: int, units: Array, used_hours: Array, both: Mask) -> Array:
+    """US dollars a month of owning so many units; infinite where the room can't take them.
+
+    both : where a stated staff looks after machines of another kind, too
+    """
+    machines = np.ceil(units / owner.units_per_machine - 1e-9)
+    alone, shared = (
+        usd_per_month(tuple(owner.lines(machines, used_hours, part)), months, len(units))
+        for part in (1.0, 0.5)
+    )
+    usd = np.where(both, shared, alone)
+    return np.asarray(np.where(owner.refused(np.maximum(machines, 1.0)), np.inf, usd))
 
 
 def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms) -> list[Stage]:
@@ -318,11 +368,14 @@ def _placed(
     rows: dict[str, Named],
 ) -> Placed:  # fmt: skip
     return place(
-        _stages(cpu, gpu, setup, x, told), _hardware(cpu, rows), _hardware(gpu, rows), terms
+        _stages(cpu, gpu, setup, x, told),
+        _hardware(cpu, rows, setup.context),
+        _hardware(gpu, rows, setup.context),
+        terms,
     )
 
 
-def _way(i: int, cpu: Unit, gpu: Unit, p: Placed, stages: Sequence[Stage], terms: Terms) -> Way:
+def _way(i: int, cpu: Unit, gpu: Unit, p: Placed, stages: Sequence[Stage], owned: bool) -> Way:
     names = ["GPU" if g else "CPU" for g in p.on_gpu[i]]
     rows = tuple(
         StagePlace(
@@ -339,12 +392,23 @@ def _way(i: int, cpu: Unit, gpu: Unit, p: Placed, stages: Sequence[Stage], terms
     )
     used = [unit for unit, name in ((cpu, "CPU"), (gpu, "GPU")) if name in names]
     prices = tuple(
-        HourPrice(u.name, u.prices["on_demand"].likely, u.prices["on_demand"].ref) for u in used
+        HourPrice(u.name, _owned_hour(u.name, rows), None, owned=True)
+        if owned
+        else HourPrice(u.name, u.prices["on_demand"].likely, u.prices["on_demand"].ref)
+        for u in used
     )
     return Way(
         " → ".join(names), float(p.hours[i, 0]), float(p.usd[i, 0]), rows, float(p.egress[i]),
         cpu.name, gpu.name, prices,
     )  # fmt: skip
+
+
+def _owned_hour(name: str, rows: Sequence[StagePlace]) -> float:
+    """US dollars of an hour of one unit that is owned, used or not."""
+    here = [s for s in rows if s.hardware == name]
+    shared = max((s.units for s in here if not s.standing), default=0)
+    units = shared + sum(s.units for s in here if s.standing)
+    return sum(s.usd for s in here) / (max(units, 1) * HOURS_PER_MONTH)
 
 
 def _sure(
@@ -357,7 +421,7 @@ def _sure(
     k = len(stages)
     hours = rows["stage_hours_spread"].likely ** (z[:, :k] / Z90)
     speed = rows["stage_speedup_spread"].likely ** (z[:, k:] / Z90)
-    pair = _hardware(cpu, rows), _hardware(gpu, rows)
+    pair = _hardware(cpu, rows, setup.context), _hardware(gpu, rows, setup.context)
     drawn = place(stages, *pair, terms, hours_factor=hours, speedup_factor=speed)
     point = place(stages, *pair, terms)
     usd = drawn.usd[best]
@@ -368,11 +432,12 @@ def _sure(
     wins = float(np.mean((drawn.usd.argmin(axis=0) == best)[some])) if some.any() else 0.0
     return Estimate(
         min(float(low), likely_usd), likely_usd, max(float(high), likely_usd), "USD a month",
-        ("hours and speed-ups of the stages may be off", "on-demand prices"),
+        ("hours and speed-ups of the stages may be off",
+         "costs of owning" if in_own_rooms(setup.context.workload) else "on-demand prices"),
     ), wins  # fmt: skip
 
 
-def _why_not(stages: Sequence[Stage], terms: Terms) -> str:
+def _why_not(stages: Sequence[Stage], terms: Terms, owned: bool) -> str:
     """The stage whose serial part leaves no room, in words."""
     limit = min(terms.deadline_h, HOURS_PER_MONTH / max(terms.runs_per_month, 1e-9))
     serial = [
@@ -386,4 +451,7 @@ def _why_not(stages: Sequence[Stage], terms: Terms) -> str:
             f"that a run has; most of them in “{name}” ({number(most)} h). No number of machines "
             "helps."
         )
-    return f"No number of machines up to 4,096 a stage finishes a run within {number(limit)} h."
+    room = " that your own rooms can take" if owned else ""
+    return (
+        f"No number of machines up to 4,096 a stage{room} finishes a run within {number(limit)} h."
+    )

@@ -145,10 +145,15 @@ def _beside_recommendation(p: PipelinePlan | None, answer: Assessment) -> tuple[
             f"{usual}: it answers for the job as one, from its own answers. The stages that you "
             f"listed have their own placement here, at {money(p.best.usd)} a month.",
         )
+    has = (
+        "each kind of machine is owned for all stages on it,"
+        if p.owned
+        else "each stage has machines of its own, on demand,"
+    )
     return (
         f"{usual}: it keeps stages on one kind of machine where it can, and weighs effort, risk "
-        "and terms beside the cost. Here each stage has machines of its own, on demand, at the "
-        f"least cost: {money(p.best.usd)} a month.",
+        "and terms beside the cost. Here "
+        f"{has} at the least cost: {money(p.best.usd)} a month.",
     )
 
 

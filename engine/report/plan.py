@@ -213,9 +213,16 @@ def age_cell(as_of: date | None, age_days: int, freshness: str) -> Cell:
 
 
 def price_of(
-    of: str, unit: str, usd_per_hour: float, ref: PriceRef | None, today: date, *, used: bool = True
-) -> Price:
-    """A price of the catalogue; without a reference it is a quote of the user's own."""
+    of: str, unit: str, usd_per_hour: float, ref: PriceRef | None, today: date, *,
+    used: bool = True, owned: bool = False,
+) -> Price:  # fmt: skip
+    """A price of the catalogue; without a reference it is a quote of the user's own.
+
+    owned : the hour is a part of what owning costs, whether it is used or not
+    """
+    if owned:
+        return Price(of, unit, usd_per_hour, "own rooms", "", "owned", "", today, 0, "fresh",
+                     "medium", "cost_parameters.csv: purchase, place, staff", used)  # fmt: skip
     if ref is None:
         return Price(of, unit, usd_per_hour, "your quote", "", "on demand", "", today, 0, "fresh",
                      "", "your quote", used)  # fmt: skip

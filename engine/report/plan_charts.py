@@ -172,7 +172,7 @@ def costs(curve: CostCurve) -> Layer:
     x = _axis("x", "Requests a second at the peak",
               {"tickCount": 5, "labelExpr": _SHORT, "labelOverlap": True},
               {"type": "log", "nice": False})  # fmt: skip
-    y = _axis("y", "USD a month, on demand", {"tickCount": 4, "labelExpr": _USD},
+    y = _axis("y", f"USD a month, {curve.paid}", {"tickCount": 4, "labelExpr": _USD},
               {"type": "log", "nice": False})  # fmt: skip
     at = {"x": x, "y": y}
     marks = [(curve.crossing_per_s, "GPUs the cheaper")] if curve.crossing_per_s else []

@@ -7,9 +7,10 @@ from datetime import date
 
 from engine.estimate.small_inference import Rate
 from engine.estimate.speedups import Speedup
-from engine.explain.jobs import ELSEWHERE, JobOption, JobReport
+from engine.explain.jobs import JobOption, JobReport
 from engine.explain.jobs_model_words import machines_said
 from engine.explain.jobs_models import ModelOption, ModelReport
+from engine.explain.jobs_owning import elsewhere
 from engine.explain.plan_tables import job_rows, model_rows
 from engine.report import plan_charts as charts
 from engine.report import words
@@ -74,9 +75,11 @@ def _compute(
     both = [o for o in (report.gpu, report.cpu) if o is not None]
     first = min(both, key=lambda o: (o.late, o.usd_per_run.likely))
     prices = each_once(
-        price_of(o.name, _unit(o), o.usd_per_unit_hour, o.price, today, used=o in both)
+        price_of(
+            o.name, _unit(o), o.usd_per_unit_hour, o.price, today, used=o in both, owned=o.owned
+        )
         for o in (*both, *report.options[:SHOWN])
-    )
+    )  # fmt: skip
     return Plan(
         schema="jobs",
         kind="Compute job",
@@ -92,7 +95,7 @@ def _compute(
             Section("All machines for this job", (_job_options(report),)),
             *_ruled_out(report),
             *_published(report),
-            *_job_grounds(report, prices, today),
+            *_job_grounds(report, workload, prices, today),
         ),
         prices=prices,
         today=today,
@@ -171,6 +174,8 @@ def hours(o: JobOption) -> str:
 
 def _price_said(usd: float, o: JobOption | ModelOption, unit: str) -> str:
     said = f"{words.money(usd)} an hour a {unit}"
+    if o.owned:
+        return f"{said}, owned, used or not"
     if o.price is None:
         return f"{said}, your quote"
     return f"{said}, {o.price.provider}, {words.age(o.price.age_days)}"
@@ -208,6 +213,8 @@ def _job_options(report: JobReport) -> Table:
 
 def _age(o: JobOption | ModelOption) -> str | Cell:
     ref = o.price
+    if o.owned:
+        return "owned"
     return "your quote" if ref is None else age_cell(ref.as_of, ref.age_days, ref.freshness)
 
 
@@ -269,7 +276,9 @@ def _worth(r: Speedup) -> str:
     return f"{likely} ({low} to {high})" if low != high else likely
 
 
-def _job_grounds(report: JobReport, prices: tuple[Price, ...], today: date) -> tuple[Section, ...]:
+def _job_grounds(
+    report: JobReport, workload: Workload, prices: tuple[Price, ...], today: date
+) -> tuple[Section, ...]:
     named = [
         ("Speed-up of the parallel part", report.speedup),
         *((_input(name), r) for name, r in report.inputs),
@@ -287,7 +296,7 @@ def _job_grounds(report: JobReport, prices: tuple[Price, ...], today: date) -> t
         for title, r in named
     )
     return (
-        Section("What it rests on", (Words((ELSEWHERE,)),)),
+        Section("What it rests on", (Words((elsewhere(workload),)),)),
         *price_section(prices, today),
         Section("Inputs", (inputs,), 2),
     )
@@ -306,9 +315,11 @@ def _model(
     both = [o for o in (report.gpu, report.cpu) if o is not None]
     first = min(both, key=lambda o: o.usd_per_month.likely, default=None)
     prices = each_once(
-        price_of(o.name, "machine", o.usd_per_machine_hour, o.price, today, used=o in both)
+        price_of(
+            o.name, "machine", o.usd_per_machine_hour, o.price, today, used=o in both, owned=o.owned
+        )
         for o in (*both, *report.options[:SHOWN])
-    )
+    )  # fmt: skip
     batch = workload.kind is Kind.batch_inference
     return Plan(
         schema="jobs",
@@ -325,7 +336,7 @@ def _model(
             *_model_options(report, batch),
             *_too_slow(report),
             *_measured(report.rates),
-            *_model_grounds(report, prices, today),
+            *_model_grounds(report, workload, prices, today),
         ),
         prices=prices,
         today=today,
@@ -477,7 +488,9 @@ def _inside(r: Rate) -> str:
 
 
 def _model_grounds(
-    report: ModelReport, prices: tuple[Price, ...], today: date
+    report: ModelReport, workload: Workload, prices: tuple[Price, ...], today: date
 ) -> tuple[Section, ...]:
-    told: tuple[Part, ...] = (Words((f"Work of one item: {report.size_said}. {ELSEWHERE}",)),)
+    told: tuple[Part, ...] = (
+        Words((f"Work of one item: {report.size_said}. {elsewhere(workload)}",)),
+    )
     return (Section("What it rests on", told), *price_section(prices, today))

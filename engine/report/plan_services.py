@@ -8,6 +8,7 @@ from dataclasses import replace
 from engine.assessment import Assessment
 from engine.catalogue import load_catalogue
 from engine.estimate.services import TITLES as RESOURCE_TITLES
+from engine.explain.jobs_owning import OWNED, in_own_rooms
 from engine.explain.plan_tables import services_rows
 from engine.explain.services import Fleet, Sizing
 from engine.explain.services_drawing import Drawing, draw_pipeline
@@ -188,7 +189,7 @@ def _fleet(f: Fleet, taken: bool) -> tuple[str | Cell, ...]:
         words.money(f.usd),
         words.money(f.storage_usd),
         f.terms,
-        "your quote" if ref is None else age_cell(ref.as_of, ref.age_days, ref.freshness),
+        f.no_price if ref is None else age_cell(ref.as_of, ref.age_days, ref.freshness),
     )
 
 
@@ -244,8 +245,7 @@ def _how_sure(p: PipelinePlan) -> str:
         f"{span(p.usd)} a month in 8 of 10 cases; the placement stays the cheapest on this "
         f"hardware in {p.probability:.0%} of them. {leaves}{words.number(p.runs)} runs a month, "
         f"each within {words.duration(p.limit_h)}. All {p.tried:,} placements on the likely "
-        "hardware were compared, on demand; machines are paid while their stage runs, and while "
-        "they start."
+        f"hardware were compared, {p.paid}."
     )
 
 
@@ -271,10 +271,13 @@ def _grounds(
 ) -> tuple[Section, ...]:
     if s is None and p is None:
         return ()
+    rented = (
+        "Costs are of the hardware and its storage alone; staff and risks count in the "
+        "recommendation."
+    )
     found = [
         Section("What it rests on", (Words((
-            "Costs are of the hardware and its storage alone; staff and risks count in the "
-            "recommendation.",
+            OWNED if in_own_rooms(answer.workload) else rented,
         ),),)),
         *price_section(prices, answer.today),
     ]  # fmt: skip
@@ -303,7 +306,7 @@ def _prices(report: ServicesReport, answer: Assessment) -> tuple[Price, ...]:
     s, p = report.sizing, report.pipeline
     if p is not None and p.best is not None:
         found += [
-            price_of(h.name, "unit", h.usd_per_unit_hour, h.ref, answer.today)
+            price_of(h.name, "unit", h.usd_per_unit_hour, h.ref, answer.today, owned=h.owned)
             for h in p.best.prices
         ]
     if s is not None:
@@ -313,9 +316,10 @@ def _prices(report: ServicesReport, answer: Assessment) -> tuple[Price, ...]:
     if p is not None:
         for way in (p.all_cpu, p.all_gpu):
             found += [
-                price_of(h.name, "unit", h.usd_per_unit_hour, h.ref, answer.today, used=False)
+                price_of(h.name, "unit", h.usd_per_unit_hour, h.ref, answer.today, used=False,
+                         owned=h.owned)
                 for h in way.prices
-            ]
+            ]  # fmt: skip
     return each_once(found)
 
 

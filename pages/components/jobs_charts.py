@@ -180,4 +180,4 @@ def costs(curve: CostCurve) -> None:
         *vl.marks(sorted(marks), x, flip=curve.cpu[len(curve.cpu) // 2][0]),
     ]  # fmt: skip
     vl.draw({"height": HEIGHT, "layer": layers}, f"{curve.title}. {curve.message}",
-            "USD a month, on demand")  # fmt: skip
+            f"USD a month, {curve.paid}")  # fmt: skip

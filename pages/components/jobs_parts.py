@@ -29,8 +29,10 @@ def _span(e: Estimate) -> str:
     return f"{labels.money(e.low)} to {labels.money(e.high)}"
 
 
-def _price(usd: float, ref: PriceRef | None, unit: str) -> str:
+def _price(usd: float, ref: PriceRef | None, unit: str, owned: bool) -> str:
     said = plain(f"{labels.money(usd)} an hour a {unit}")
+    if owned:
+        return f"{said}, owned, used or not"
     if ref is None:
         return said
     return f"{said}, {plain(ref.provider)}, {labels.price_age(ref)}"
@@ -83,7 +85,7 @@ def job_cards(report: JobReport) -> None:
                         f"({_span(option.usd_per_month)})"
                     ),
                     "It waits for": plain(option.bound),
-                    "Price": _price(option.usd_per_unit_hour, option.price, unit),
+                    "Price": _price(option.usd_per_unit_hour, option.price, unit, option.owned),
                 },
                 border="horizontal",
             )
@@ -220,7 +222,7 @@ def model_tiles(report: ModelReport) -> None:
                 continue
             usd = option.usd_per_month
             tile(f"A month, {side}", labels.money(usd.likely), _span(usd),
-                  "On demand; from low to high rates and prices")  # fmt: skip
+                  "From low to high rates and prices")  # fmt: skip
         for side, option in (("GPU", report.gpu), ("CPU", report.cpu)):
             if option is not None:
                 tile(f"A million, {side}", labels.money(option.usd_per_million),
@@ -247,7 +249,9 @@ def model_cards(report: ModelReport) -> None:
                     ),
                     "Shortest answer": plain(f"{labels.number(option.floor_ms)} ms"),
                     "How": plain(_how(option)),
-                    "Price": _price(option.usd_per_machine_hour, option.price, "machine"),
+                    "Price": _price(
+                        option.usd_per_machine_hour, option.price, "machine", option.owned
+                    ),
                 },
                 border="horizontal",
             )

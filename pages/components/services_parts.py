@@ -119,7 +119,7 @@ def _fleet(f: Fleet) -> dict[str, str]:
         "Machines": plain(labels.money(f.usd)),
         "Storage": plain(labels.money(f.storage_usd)),
         "Paid": f.terms,
-        "Price": labels.price_age(f.price) if f.price is not None else "your quote",
+        "Price": labels.price_age(f.price) if f.price is not None else f.no_price,
     }
 
 
@@ -226,8 +226,7 @@ def _placements(p: PipelinePlan) -> None:
             f"the placement stays the cheapest on this hardware in {p.probability:.0%} of them. "
             f"{leaves}{labels.number(p.runs)} runs a month, each within "
             f"{labels.duration(p.limit_h)}. All {p.tried:,} placements on the likely hardware "
-            "were compared, on demand; machines are paid while their stage runs, and while they "
-            "start."
+            f"were compared, {p.paid}."
         )
     )
 

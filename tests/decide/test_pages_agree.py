@@ -17,6 +17,7 @@ from engine.decide.storing import ITEM
 from engine.explain.jobs import is_compute, job_report
 from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import is_small_model, model_report
+from engine.explain.jobs_owning import paid_as
 from engine.explain.services import applies, size
 from engine.explain.services_pipeline import plan
 from engine.wording import money
@@ -171,7 +172,7 @@ def test_compute_jobs_take_the_same_machines_and_hours(name: str, terms: JobsTer
             stages[option.hardware],  # type: ignore[index]
             on,
             None if on is not None else unit,
-            "on_demand",
+            paid_as(workload),
         )
         found = evaluate(spec, ctx.inputs.point(), ctx)
         assert found.pools[0].units[0] == option.units, option.name

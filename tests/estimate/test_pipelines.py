@@ -172,3 +172,60 @@ def test_sixty_percent_saved_needs_an_idle_gpu_fleet() -> None:
     assert float(p.share_for_saving(0.6, 0.29)) == pytest.approx(0.845, rel=1e-3)
     assert float(p.share_for_saving(0.6, 0.5)) > 1  # no split saves so much
     assert float(p.share_for_saving(0.0, 0.5)) == 0
+
+
+# --- owned machines
+
+
+def flat(usd: float) -> p.Hardware:
+    """So many dollars a month for each unit that is owned, used or not."""
+
+    def bill(units: np.ndarray, used: np.ndarray, both: np.ndarray) -> np.ndarray:
+        return units * usd
+
+    return p.Hardware("own", "own rooms", usd / 730.0, 1.0, 10.0, owned=bill)
+
+
+def test_stages_share_the_machines_that_are_owned() -> None:
+    # 60 h and 40 h that divide, a run of 25 h: 4 servers serve both, 15 h and 10 h after one
+    # another, for 4 x $1,000. By the hour of work 60:40 of the bill.
+    stages = [p.Stage("a", 60, 1.0, 1), p.Stage("b", 40, 1.0, 1)]
+    found = p.place(stages, flat(1000.0), flat(900.0), terms(deadline_h=25))
+    assert found.units[0, 0].tolist() == [4, 4]
+    assert found.usd[0, 0] == pytest.approx(4000)
+    assert found.stage_usd[0, 0].tolist() == pytest.approx([2400, 1600])
+
+
+@pytest.mark.parametrize(
+    ("deadline", "prices"), [(30.0, (1.0, 3.0)), (9.0, (5.0, 1.0)), (61.0, (1.0, 1.0))]
+)
+def test_owned_units_are_the_best_of_all_whole_numbers(
+    deadline: float, prices: tuple[float, float]
+) -> None:
+    # Serial 2 h and 1 h; 98 h on the server divide, and 99/9 = 11 h on GPUs. Every pair is tried.
+    stages = [p.Stage("a", 100, 0.98, 1), p.Stage("b", 100, 0.99, 9)]
+    found = p.place(stages, flat(prices[0]), flat(prices[1]), terms(deadline_h=deadline))
+    least = min(
+        n * prices[0] + m * prices[1]
+        for n in range(1, 300)
+        for m in range(1, 300)
+        if 2 + 98 / n + 1 + 11 / m <= deadline
+    )
+    mixed = next(i for i, g in enumerate(found.on_gpu.tolist()) if g == [False, True])
+    assert found.usd[mixed, 0] == pytest.approx(least)
+
+
+def test_a_service_beside_a_run_is_owned_as_well() -> None:
+    # 3 servers of the run and 2 that serve all month: 5 x $100.
+    stages = [p.Stage("a", 60, 1.0, 1), p.Stage("s", 0, 1, 1, standing=(1.5, 1.0))]
+    found = p.place(stages, flat(100.0), flat(90.0), terms(deadline_h=20))
+    assert found.usd[0, 0] == pytest.approx(500)
+
+
+def test_what_the_room_can_not_take_is_no_placement() -> None:
+    def bill(units: np.ndarray, used: np.ndarray, both: np.ndarray) -> np.ndarray:
+        return np.where(units > 3, np.inf, units * 100.0)
+
+    small = p.Hardware("own", "own rooms", 1.0, 1.0, 10.0, owned=bill)
+    found = p.place([p.Stage("a", 60, 1.0, 1)], small, flat(90.0), terms(deadline_h=15))
+    assert np.isinf(found.usd[0, 0])
