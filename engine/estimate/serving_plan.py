@@ -201,7 +201,8 @@ def plan_serving(ask: ServingAsk, machines: Sequence[Machine]) -> ServingAnswer:
     if not ordered:
         return ServingAnswer(
             ask, "too_many",
-            f"{ask.traffic.peak:,.0f} requests a second would take some {too_many:,.0f} replicas. "
+            f"{number(ask.traffic.peak)} requests a second would take some {number(too_many)} "
+            "replicas. "
             "Nobody rents that many: split the traffic, shorten answers or take a smaller model.",
             (), tuple(found), tuple(refused),
         )  # fmt: skip

@@ -205,7 +205,8 @@ def apis(report: ServingReport) -> None:
     st.subheader(plain(words.api_title(report)), anchor=False)
     st.markdown(plain(words.api_message(report)))
     if report.apis:
-        st.table([_offer(b, report) for b in report.apis], hide_index=True)
+        hosted = bool(report.answer.candidates)  # else there is nothing that could win
+        st.table([_offer(b, report, wins=hosted) for b in report.apis], hide_index=True)
     with st.expander("Models of other sizes and of other makers"):
         st.caption("Another model gives other answers; these stand for the order of magnitude.")
         st.table([_offer(b, report, wins=False) for b in report.other_apis], hide_index=True)
