@@ -61,8 +61,13 @@ def fat_tree(nodes: int, ports_per_node: int, radix: int) -> NetworkPlan:
     raise InputError(
         f"{ports} ports exceed three tiers of {radix}-port switches",
         where="nodes",
-        right=f"at most {radix**3 // 4 // ports_per_node} machines",
+        right=f"at most {most_machines(ports_per_node, radix)} machines",
     )
+
+
+def most_machines(ports_per_node: int, radix: int) -> int:
+    """Machines that three tiers of such switches reach at most: r³/4 ports."""
+    return radix**3 // 4 // ports_per_node
 
 
 def rail_optimised(nodes: int, ports_per_node: int, radix: int) -> NetworkPlan:

@@ -31,6 +31,7 @@ class Machine:
     resale : prefix of its resale rows
     gpus : accelerators in one machine; 0 for a CPU server
     fabric_ports : ports to the network between machines
+    servers : servers of eight GPUs that it counts as, for people, cables and delivery
     """
 
     price: tuple[tuple[str, int], ...]
@@ -38,6 +39,7 @@ class Machine:
     resale: str
     gpus: int
     fabric_ports: int = 8
+    servers: int = 1
 
 
 # Machines with a purchase row of their own, by accelerator. Resale series exist for the A100, the
@@ -47,6 +49,14 @@ MACHINES: Mapping[str, Machine] = {
     "h200-sxm-141gb": Machine((("sys-hgx-h200-8", 1),), "node-power-h100", "res-h100", 8),
     "b200-sxm-180gb": Machine((("sys-hgx-b200-8", 1),), "node-power-b200", "res-h100", 8),
     "b300-sxm": Machine((("sys-hgx-b300-8", 1),), "node-power-b200", "res-h100", 8),
+    "gb200": Machine(
+        (("sys-gb200-nvl72", 1),),
+        "node-power-gb200-nvl72",
+        "res-h100",
+        72,
+        fabric_ports=72,
+        servers=9,
+    ),
     "mi300x": Machine((("sys-mi300x-8", 1),), "node-power-h100", "res-h100", 8),
 }
 
@@ -156,12 +166,13 @@ def plan(
     likely_kw = capital[machine.kw].likely if isinstance(machine.kw, str) else machine.kw
     room = facility.check(units, likely_kw, limit.likely, site.cooling, site.available_kw)
     wires = fat_tree(units, machine.fabric_ports, int(mine["switch_radix"].likely))
+    servers = units * machine.servers
     spares = pick(capital["fac-spares"])
     installation = pick(mine["installation_part"])
-    delivery = delivery_months(units, site)
+    delivery = delivery_months(servers, site)
     terms = Ownership(
         usd_per_unit=price,
-        network_usd=network_usd(wires, units, machine, capital, pick),
+        network_usd=network_usd(wires, servers, machine, capital, pick),
         racks_usd=pick(capital["fac-rack-pdu"]) * room.racks,
         cooling_usd=(pick(capital["fac-liquid"]) * kw * units if site.cooling == "liquid" else 0.0),
         installation_share=spares * installation,
@@ -174,7 +185,7 @@ def plan(
             mine["room_usd_per_kw_month"] if site.own_room else capital[site.colocation]
         ),
         housing="Machine room" if site.own_room else "Colocation",
-        staff_fte=staff_fte(units, capital, pick),
+        staff_fte=staff_fte(servers, capital, pick),
         usd_per_fte_year=pick(capital["staff-cost"]),
         maintenance_share_per_year=pick(capital["maint"]),
         resale_share=resale_share(machine.resale, max(months - delivery, 0), capital, pick),
@@ -234,21 +245,24 @@ def staff_fte(units: int, capital: Rows, pick: Pick = likely) -> Real:
 
 
 def network_usd(
-    wires: NetworkPlan, units: int, machine: Machine, capital: Rows, pick: Pick = likely
+    wires: NetworkPlan, servers: int, machine: Machine, capital: Rows, pick: Pick = likely
 ) -> Real:
-    """US dollars for switches and cables; machines with one port take the cheaper Ethernet."""
+    """US dollars for switches and cables; machines with one port take the cheaper Ethernet.
+
+    servers : of eight GPUs, which the cables are counted for
+    """
     if wires.topology == "none":
         return 0.0
     if machine.fabric_ports == 1:
         return pick(capital["net-eth-100-switch"]) * max(wires.switches, 1)
     mine, cable = cost_parameters(), capital["net-ib-cable"]
-    if units <= mine["cable_nodes_direct"].likely:
+    if servers <= mine["cable_nodes_direct"].likely:
         per_node = cable.low
-    elif units <= mine["cable_nodes_one_layer"].likely:
+    elif servers <= mine["cable_nodes_one_layer"].likely:
         per_node = cable.likely
     else:
         per_node = cable.high
-    return pick(capital["net-ib-ndr-switch"]) * wires.switches + per_node * units
+    return pick(capital["net-ib-ndr-switch"]) * wires.switches + per_node * servers
 
 
 def delivery_months(units: int, site: Site) -> int:

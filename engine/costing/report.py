@@ -112,6 +112,8 @@ def _title(chosen: Way, cheapest: Way | None) -> str:
         return f"{way} is the cheapest way to pay"
     if not chosen.allowed:
         return f"{way} is ruled out; {_lower(cheapest.label)} is the cheapest that is not"
+    if chosen.elsewhere and _usd(chosen) < _usd(cheapest):
+        return f"{way} costs less than {_lower(cheapest.label)}, but in the place not chosen"
     return f"{way} costs more than {_lower(cheapest.label)}"
 
 
@@ -158,7 +160,8 @@ def _chosen(case: Case, ways: list[Way]) -> Way:
         if found is not None:
             return found
     priced = [w for w in ways if w.headline is not None and w.mix is None]
-    return min((w for w in priced if w.allowed), key=_usd, default=min(priced, key=_usd))
+    here = [w for w in priced if not w.elsewhere]  # of a purchase's two places the chosen one
+    return min((w for w in here if w.allowed), key=_usd, default=min(here or priced, key=_usd))
 
 
 def _prices(case: Case, ways: list[Way]) -> tuple[PriceRef, ...]:

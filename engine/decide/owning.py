@@ -19,9 +19,10 @@ import numpy as np
 from engine.catalogue import Accelerator, Catalogue, Parameter
 from engine.cost.cash_flow import HOURS_PER_MONTH, CashFlow, CashLine
 from engine.cost.monthly import monthly_cost
+from engine.cost.network import most_machines
 from engine.cost.own import Ownership, scaled
 from engine.cost.ownership import Machine, OwnPlan, Site, machine_for, plan
-from engine.cost.parameters import Pick, Span, drawn, likely
+from engine.cost.parameters import Pick, Span, cost_parameters, drawn, likely
 from engine.cost.rent import Rental
 from engine.decide.numbers import Array, Mask
 from engine.errors import InputError
@@ -31,7 +32,7 @@ from engine.workload.cost_terms import Site as Place
 
 # Sizes between which many draws are interpolated.
 FLEETS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
-LARGEST = 4096  # a larger fleet is several such clusters: it costs as much per machine
+LARGEST = 4096  # a fleet that is larger, or beyond its switches, is several: as dear per machine
 EXACT_SIZES = 8  # so many different sizes at most are worked out one by one
 CARDS_PER_SERVER = 4
 # A single price of owning, for ratios and charts, is that of a machine used this share of hours.
@@ -87,6 +88,8 @@ class Owner:
         self.quote = terms.machine_usd if terms.machine_sku == sku else None
         self.site = _site(location, terms)
         self.units_per_machine = max(machine.gpus, 1)
+        radix = int(cost_parameters()["switch_radix"].likely)
+        self.largest = min(LARGEST, most_machines(machine.fabric_ports, radix))
         self._plan = lru_cache(maxsize=512)(self._make_plan)
         self._rows = lru_cache(maxsize=512)(self._make_rows)
 
@@ -95,19 +98,19 @@ class Owner:
 
         More than the largest cluster are planned as the largest.
         """
-        return self._plan(min(machines, LARGEST))
+        return self._plan(min(machines, self.largest))
 
     def ownership(self, machines: int, months: int, pick: Pick = likely) -> Ownership:
         """What owning takes over another horizon, at the likely value or an end of each row.
 
         More than the largest cluster are several of them.
         """
-        size = min(machines, LARGEST)
+        size = min(machines, self.largest)
         if months != self.months:
             terms = self._for(months)._make_plan(size, pick).terms
         else:
             terms = (self._plan(size) if pick is likely else self._make_plan(size, pick)).terms
-        return terms if machines <= LARGEST else scaled(terms, machines / LARGEST)
+        return terms if machines <= size else scaled(terms, machines / size)
 
     def refusal(self, machines: int) -> str:
         """Why so many machines can't be owned there, in words; empty when they can."""
@@ -247,8 +250,8 @@ class Owner:
         return monthly_cost(own, "buy", float(machines), used_hours, self.months, bridge=bridge)
 
     def _make_rows(self, machines: int) -> _Rows:
-        if machines > LARGEST:
-            rows, times = self._rows(LARGEST), machines / LARGEST
+        if machines > self.largest:
+            rows, times = self._rows(self.largest), machines / self.largest
             return _rows(rows.lines, rows.idle * times, rows.per_hour * times)
         flows = self._flow(machines, 0.0), self._flow(machines, HOURS_PER_MONTH)
         totals = [{x.item: float(x.total) for x in flow.lines} for flow in flows]
