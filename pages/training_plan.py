@@ -8,7 +8,14 @@ from engine.errors import ClusterFitError
 from engine.planning import training_view
 from engine.planning.training import check_kind
 from engine.workload.workload import Workload
-from pages.components import labels, quotes, shell, training_networks, training_parts
+from pages.components import (
+    labels,
+    quotes,
+    shell,
+    term_fields,
+    training_networks,
+    training_parts,
+)
 
 TITLE = "Training plan"
 
@@ -34,7 +41,7 @@ def page(workload: Workload) -> None:
         report = shell.training(workload)
     except ClusterFitError as error:
         head.title(TITLE, anchor=False)
-        st.error(labels.plain(error), icon=":material/error:")
+        st.error(term_fields.said(error, training_parts.TRAINING), icon=":material/error:")
         return
     head.title(labels.plain(training_view.title(report)), anchor=False)
     best = report.answer.best

@@ -36,12 +36,14 @@ from engine.estimate.search_results import (
 from engine.estimate.training import StepTime, step_time
 from engine.estimate.training_calibration import (
     Recalibration,
+    far_words,
     interval_half_width,
     recalibrate,
     shipped_calibration,
+    too_far,
 )
 from engine.estimate.training_hardware import CALIBRATED_NIC, Hardware, HardwareChoice, hardware
-from engine.estimate.training_job import By, Job, NothingFits, PlanResult
+from engine.estimate.training_job import By, Job, MeasuredSteps, NothingFits, PlanResult
 
 GIB = 2.0**30
 MOST_DAYS = 365.0  # a run that takes longer is offered only where there is nothing else
@@ -335,8 +337,8 @@ def own_steps(job: Job, choice: HardwareChoice) -> Recalibration | None:
         if m.plan is not None:
             row = plan_row(ran.shape, m.plan)
         else:
-            batch = m.batch_seqs or job.batch_seqs or usual_batch(job.task, ran.seq_len, m.gpus)
-            row, _ = _fitting(ran, hws, {m.gpus: batch})
+            usual = usual_of(job, m)
+            row, _ = _fitting(ran, hws, {m.gpus: m.batch_seqs or job.batch_seqs or usual})
             if not len(row):
                 raise InputError(
                     f"{ran.shape.name} does not fit on {m.gpus} GPUs by this model",
@@ -345,7 +347,29 @@ def own_steps(job: Job, choice: HardwareChoice) -> Recalibration | None:
         total = np.asarray(timed(ran, hws, row).total)
         predicted.append(float(total.min()))
         measured.append(m.seconds / m.steps)
+        if usual_of(job, m):
+            _check_batch(usual_of(job, m), measured[-1], predicted[-1])
     return recalibrate(predicted, measured) if predicted else None
+
+
+def usual_of(job: Job, own: MeasuredSteps) -> int:
+    """The batch that measured steps are taken to have had where nobody said; else 0."""
+    if own.plan is not None or own.batch_seqs or job.batch_seqs:
+        return 0
+    return usual_batch(job.task, own.seq_len or job.seq_len, own.gpus)
+
+
+def _check_batch(usual: int, measured_s: float, predicted_s: float) -> None:
+    """Refuse steps that can't have had the usual batch, with the one that would take as long."""
+    off = float(np.log(measured_s / predicted_s))
+    if too_far(off):
+        raise InputError(
+            f"a step of {measured_s:.3g} s is {far_words(off)} the {predicted_s:.3g} s that one of "
+            f"{usual:,} sequences takes, the usual batch where none is told",
+            where="measured_batch",
+            right="how many sequences each of your steps had: about "
+            f"{max(round(usual * measured_s / predicted_s), 1):,} would take as long",
+        )
 
 
 # --- which is the best

@@ -110,6 +110,17 @@ def trust(log_ratio: ArrayLike, points: int = 1) -> Array:
     return np.asarray(between / (between + WITHIN_STACK**2 / points))
 
 
+def too_far(off: float) -> bool:
+    """Whether a log ratio of measured to predicted times says that something else was timed."""
+    return not -np.log(FARTHEST_FASTER) <= off <= np.log(FARTHEST_SLOWER)
+
+
+def far_words(off: float) -> str:
+    """A log ratio as "11 times longer than" or "1/11 of", for what follows."""
+    times = float(np.exp(abs(off)))
+    return f"{times:,.0f} times longer than" if off > 0 else f"1/{times:,.0f} of"
+
+
 def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:
     """The factor on the model's step times that measured steps of the same stack call for.
 
@@ -134,14 +145,14 @@ def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:
         raise InputError("a time is not positive", where="measured_s", right="seconds of a step")
     n = len(measured)
     off = float(np.mean(np.log(measured / predicted)))
-    if not -np.log(FARTHEST_FASTER) <= off <= np.log(FARTHEST_SLOWER):
-        times, way = np.exp(abs(off)), "longer" if off > 0 else "shorter"
+    if too_far(off):
         typical = float(np.exp(np.mean(np.log(predicted))))
+        found = "; so slow a step is a fault to find before planning with it" if off > 0 else ""
         raise InputError(
-            f"a step took {times:,.0f} times {way} than the {typical:.3g} s expected of it",
+            f"a step took {far_words(off)} the {typical:.3g} s expected of it",
             where="measured_s",
             right="seconds of all the steps together, their number, the GPUs that ran them and "
-            "the batch of one; so slow a step is a fault to find before planning with it",
+            f"the batch of one{found}",
         )  # fmt: skip
     scale = float(np.exp(trust(off, n) * off))
     # The next run errs by its own spread and by what the mean of n leaves open.

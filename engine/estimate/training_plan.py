@@ -21,6 +21,7 @@ from engine.estimate.search import (
     search,
     smallest_fit,
     top_rows,
+    usual_of,
 )
 from engine.estimate.search_results import result_of, split_words
 from engine.estimate.training import STACKS
@@ -213,6 +214,12 @@ def _warnings(job: Job, best: PlanResult) -> tuple[str, ...]:
             f"Only {best.mfu.likely:.0%} of the peak is used: look for the cause before paying "
             "for more GPUs."
         )
+    for own in job.measured:
+        if usual := usual_of(job, own):
+            found.append(
+                f"Your own steps are taken for {usual:,} sequences each, the usual batch: half as "
+                "many would mean half the speed. Enter how many they had."
+            )
     if best.choice.usd_per_gpu_hour is None:
         found.append("Without a price per GPU hour plans are ranked by GPU hours.")
     return tuple(found)

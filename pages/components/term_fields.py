@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin
 
 import streamlit as st
 
+from engine.errors import ClusterFitError
 from engine.workload.terms import Terms
 from pages.components import labels, shell
 
@@ -31,6 +32,14 @@ def label_of(terms: Terms, name: str) -> str:
     unit = terms.unit(name)
     title = terms.title(name)
     return f"{title} · {unit}" if unit and unit.lower() not in title.lower() else title
+
+
+def said(error: ClusterFitError, of: str) -> str:
+    """An error's text, with the title of the term in place of its name in the code."""
+    terms = shell.terms(of)
+    if error.where not in type(terms).model_fields:
+        return labels.plain(error)
+    return labels.plain(f"{terms.title(error.where)}: {error.wrong} ({error.right})")
 
 
 def term(

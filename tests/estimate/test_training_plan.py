@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -162,6 +163,30 @@ def test_own_steps_faster_than_the_hardware_are_refused() -> None:
     own_steps(10 * 1.5)
     # Without gradients of the weights two thirds of it.
     own_steps(10 * 1.0, task="lora")
+
+
+def test_ten_steps_in_41_s_of_a_batch_that_nobody_told() -> None:
+    # A step of the usual batch is 1,024 sequences of 4,096 tokens: 6 x 7e9 x 4.2e6 FLOP on eight
+    # H100 at half of 989 TFLOP/s take 45 s. 4.1 s are a batch of some 1,024 x 4.1 / 45 = 93.
+    job = Job(B8, 1e12, (on(H100),), gpus=(8, 8))
+    told = replace(job, measured=(MeasuredSteps(on(H100), 8, 41.0, 10),))
+    with pytest.raises(InputError) as refused:
+        plan_training(told, "time")
+    assert refused.value.where == "measured_batch"
+    assert "1,024 sequences" in refused.value.wrong
+    (count,) = re.findall(r"about (\d+) would take as long", refused.value.right)
+    about = int(count)
+    assert 80 <= about <= 105
+    # Told, they count; what is told of the job is the batch of the steps too.
+    for more in (
+        replace(told, measured=(MeasuredSteps(on(H100), 8, 41.0, 10, about),)),
+        replace(told, batch_seqs=about),
+    ):
+        best = plan_training(more, "time")
+        assert not any("Enter how many" in w for w in best.warnings)
+    # Near the usual batch they are taken for it, and that is said.
+    near = plan_training(replace(job, measured=(MeasuredSteps(on(H100), 8, 500.0, 10),)), "time")
+    assert any("1,024 sequences each" in w for w in near.warnings)
 
 
 def test_own_steps_of_something_else_are_refused() -> None:
