@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.estimate.serving_plan import ServingOption
+from engine.estimate.serving_unbatched import unbatched, usd_per_thousand_requests
 from engine.explain.serving import ServingReport
 from engine.explain.serving_words import RESOLVED, quality, refusal
 from engine.report.table import Row, csv_of
@@ -26,6 +27,7 @@ def serving_rows(report: ServingReport, link: str = "") -> Iterator[Row]:
         yield Row("Asked", RESOLVED[r.name], None, r.value, None, r.unit, r.source)
     if report.chosen is not None:
         yield from _plan("Plan chosen", report.chosen)
+        yield from _batches(report, report.chosen)
         yield from _hours(report.chosen)
         for item in report.chosen.memory:
             yield Row("Memory of the fullest device", item.name, None, item.gib, None, "GiB")
@@ -93,6 +95,20 @@ def _plan(section: str, o: ServingOption) -> Iterator[Row]:
     yield Row(section, "Per token, mean", None, seen.tpot_mean_s, None, "s")
     yield Row(section, "Per token, 99 of 100", None, seen.tpot_p99_s, None, "s")
     yield Row(section, "Utilization over the day", None, o.utilization, None, "share")
+
+
+def _batches(report: ServingReport, o: ServingOption) -> Iterator[Row]:
+    """A thousand requests, and the plan's machines with one answer at a time in a replica."""
+    yield Row("Plan chosen", "A thousand requests", None,
+              usd_per_thousand_requests(o, report.ask), None, "USD")  # fmt: skip
+    found = unbatched(o, report.ask)
+    if found is None:
+        return
+    section = "Without batches"
+    yield Row(section, "One request alone", None, found.answer_s, None, "s")
+    yield Row(section, "Replicas at the peak", None, float(found.replicas), None, "replicas")
+    yield Row(section, "Machines", None, float(found.machines), None, "machines")
+    yield Row(section, "Cost", None, found.usd_per_month, None, "USD/month")
 
 
 def _apart(report: ServingReport) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from engine.estimate.serving_disaggregated import Disaggregated
 from engine.estimate.serving_frontier import Check
 from engine.estimate.serving_plan import Refusal, ServingAsk, ServingOption
 from engine.estimate.serving_points import at_rate, curve
+from engine.estimate.serving_unbatched import unbatched, usd_per_thousand_requests
 from engine.explain.serving import QuantisationRow, ServingReport, ZeroRow
 from engine.wording import duration, money, number, percent, rough
 
@@ -141,6 +142,24 @@ def gpu_or_cpu(gpu: ServingOption | None, cpu: ServingOption | None) -> str:
     if a <= b:
         return f"CPU servers cost {times(b / a)} the GPUs"
     return f"GPUs cost {times(a / b)} the CPU servers"
+
+
+def without_batches(option: ServingOption, report: ServingReport) -> str:
+    """What the same machines would take with one answer at a time in a replica."""
+    found = unbatched(option, report.ask)
+    if found is None:
+        return "No number of them is enough"
+    if found.machines == option.machines:
+        return "The same"
+    return (
+        f"{machines(found.machines, option.candidate.machine.label)}, "
+        f"{money(found.usd_per_month)}: {times(found.times)} as many"
+    )
+
+
+def thousand(option: ServingOption, report: ServingReport) -> str:
+    """Dollars of a thousand requests."""
+    return money(usd_per_thousand_requests(option, report.ask))
 
 
 def times(ratio: float) -> str:

@@ -156,7 +156,16 @@ def _machines(report: ServingReport, chosen: ServingOption) -> tuple[Section, ..
     columns = (Column("", 0.7), *(Column(title, 1.6) for title, _ in named))
     rows = [
         (title, *(_of(o, report, title, name.lower()) for name, o in named))
-        for title in ("Machines", "A month", "First token", "Further token", "One carries", "Price")
+        for title in (
+            "Machines",
+            "A month",
+            "1,000 requests",
+            "First token",
+            "Further token",
+            "Without batches",
+            "One carries",
+            "Price",
+        )
     ]
     found = report.answer.options
     shown = [o for i, o in enumerate(found) if i < SHOWN or o.id == chosen.id]
@@ -180,8 +189,10 @@ def _of(option: ServingOption | None, report: ServingReport, title: str, hardwar
     return {
         "Machines": said.machines(option.machines, c.machine.label),
         "A month": f"{words.money(option.usd_per_month.likely)} ({span(option.usd_per_month)})",
+        "1,000 requests": said.thousand(option, report),
         "First token": said.seconds(seen.ttft_target_s),
         "Further token": said.seconds(seen.tpot_mean_s),
+        "Without batches": said.without_batches(option, report),
         "One carries": said.per_second(float(c.capacity.requests_per_s)),
         "Price": _price_said(option, report),
     }[title]

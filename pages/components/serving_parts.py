@@ -73,17 +73,19 @@ def compared(report: ServingReport) -> None:
                 nearest = _nearest(report, title.lower())
                 st.markdown(plain(nearest or "None is offered on these terms."))
                 continue
-            _summary(option)
+            _summary(option, report)
 
 
-def _summary(option: ServingOption) -> None:
+def _summary(option: ServingOption, report: ServingReport) -> None:
     usd, seen, c = option.usd_per_month, option.at_peak, option.candidate
     st.markdown(plain(f"{words.machines(option.machines, c.machine.label)}"))
     st.table(
         {
             "A month": plain(f"{money(usd.likely)} ({money(usd.low)} to {money(usd.high)})"),
+            "1,000 requests": plain(words.thousand(option, report)),
             "First token": f"{words.seconds(seen.ttft_target_s)}",
             "Further token": f"{words.seconds(seen.tpot_mean_s)}",
+            "Without batches": plain(words.without_batches(option, report)),
             "One carries": plain(words.per_second(float(c.capacity.requests_per_s))),
             "Price": plain(price(option)),
         },
