@@ -8,7 +8,7 @@ the same on log-odds for fractions, so that 10% and 90% of the draws lie beyond 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import gammaincinv
 from scipy.stats import norm, qmc
 
 from engine.decide import bottleneck
+from engine.decide.idle import ONE_RUN, nothing_to_do
 from engine.decide.numbers import Array
 from engine.decide.priors import likely, parameter, parameters, prior
 from engine.estimate.scaling import parallel_fraction_from_timings
@@ -237,10 +238,10 @@ def stated_fraction(w: Workload) -> float | None:
 
 def _amount_of_work(w: Workload, r: dict[str, Range]) -> None:
     """Runs a month, machines and hours today, and the patience for one run."""
-    kind = w.kind
-    hours = w.stated_hours_per_month
+    kind, idle = w.kind, nothing_to_do(w)
+    hours = None if idle else w.stated_hours_per_month
     sure = w.useful_hours_sure
-    if w.runs_per_month is not None and w.runs_per_month > 0:
+    if w.runs_per_month is not None and w.runs_per_month > 0 and not idle:
         r["runs_per_month"] = answered(w.runs_per_month, sure, "runs/month", "runs_per_month")
     elif kind is Kind.llm_pretraining:
         per_month = 1.0 / w.horizon_months
@@ -248,21 +249,28 @@ def _amount_of_work(w: Workload, r: dict[str, Range]) -> None:
             per_month, per_month, per_month * 2, "runs/month",
             "one run within the horizon", False, "unknown",
         )  # fmt: skip
+    elif idle:
+        r["runs_per_month"] = Range(1, 1, 1, "runs/month", ONE_RUN, True, "exact")
     else:
         r["runs_per_month"] = from_prior(kind, "runs_per_month")
     runs = r["runs_per_month"].likely
     if hours is not None:
-        r["useful_hours_per_month"] = answered(max(hours, 1e-3), sure, "h/month", "utilization")
+        r["useful_hours_per_month"] = answered(hours, sure, "h/month", "utilization")
     elif w.hours_per_run is not None and w.hours_per_run > 0:
         r["useful_hours_per_month"] = answered(
             w.hours_per_run * runs, sure, "h/month", "hours_per_run"
         )
     else:
         r["useful_hours_per_month"] = from_prior(kind, "useful_hours_per_month")
+        if idle:  # of the usual job one run
+            usual, each = r["useful_hours_per_month"], runs / prior(kind, "runs_per_month").likely
+            r["useful_hours_per_month"] = replace(
+                usual, low=usual.low * each, likely=usual.likely * each, high=usual.high * each
+            )
     if w.current_units is not None:
         what = "GPUs" if w.current is Current.gpu else "servers"
         r["current_units"] = answered(w.current_units, Certainty.exact, what, "current_units")
-    elif hours is not None or w.hours_per_run is not None:
+    elif hours is not None or w.hours_per_run:
         r["current_units"] = Range(
             1, 1, 4, "servers", "taken as one machine: the number was not given", False, "unknown"
         )

@@ -31,9 +31,12 @@ from engine.workload.workload import HOURS_PER_MONTH, Workload
 
 
 def paid_hours(w: Workload) -> float:
-    """Hours a month for which a service's machines are rented on demand: those told, else all."""
+    """Hours a month for which a service's machines are rented on demand: those told, else all.
+
+    None at all is no service: it is shown around the clock, see `engine.decide.idle`.
+    """
     stated = w.stated_hours_per_month
-    if stated is None or w.kind is Kind.pipeline:
+    if not stated or w.kind is Kind.pipeline:
         return HOURS_PER_MONTH
     return float(np.clip(stated, 1.0, HOURS_PER_MONTH))
 

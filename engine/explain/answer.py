@@ -21,6 +21,7 @@ from engine.assessment import (
 from engine.decide.candidates import cpu_units, gpu_units
 from engine.decide.evaluation import Context
 from engine.decide.findings import Findings, usd_per_point
+from engine.decide.idle import headed, idle_note
 from engine.decide.paying import starting_usd_per_month
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
@@ -77,7 +78,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
     return Assessment(
         workload=context.workload,
         today=f.today,
-        sentence=_sentence(context, best),
+        sentence=headed(context.workload, _sentence(context, best)),
         sureness=_sureness(best, placements, f.uncertainty is not None),
         best=best,
         options=tuple(options),
@@ -90,12 +91,25 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
         assumptions=tuple(_assumptions(context)),
         architecture=architecture(context, best),
         shares=tuple(context.inputs.shares.items()),
-        warnings=(*f.notes, *_storage(f), *_starts(f), *_own_stages(f), *_warnings(best)),
+        warnings=(
+            *_idle(f),
+            *f.notes,
+            *_storage(f),
+            *_starts(f),
+            *_own_stages(f),
+            *_warnings(best),
+        ),
         draws=0 if f.uncertainty is None else 4096,
         price_alternatives=_alternatives(f),
         placement_probability=placements,
         settings=context.settings,
     )
+
+
+def _idle(f: Findings) -> tuple[str, ...]:
+    """What is shown where nothing runs."""
+    note = idle_note(f.context.workload)
+    return (note,) if note else ()
 
 
 def _storage(f: Findings) -> tuple[str, ...]:

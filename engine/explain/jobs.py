@@ -18,6 +18,7 @@ from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import pool_of, run_parts
 from engine.decide.evaluation import Context, Memo, Pool
+from engine.decide.idle import headed, idle_note, nothing_to_do
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
@@ -44,7 +45,6 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
-from engine.explain.jobs_idle import IDLE, NOTHING, nothing_to_do, one_run, without_fee
 from engine.explain.jobs_owning import (
     NOTE,
     OWNED,
@@ -184,9 +184,7 @@ def job_report(
         raise InputError("this is no compute job", where="kind",
                          right="a simulation, rendering, data preparation or the like")  # fmt: skip
     day, terms = today or date.today(), settings.jobs
-    told, idle = workload, nothing_to_do(workload)
-    if idle:
-        workload, settings = one_run(workload), without_fee(settings)
+    idle = nothing_to_do(workload)
     offered = setting(workload, catalogue, day, settings)
     ctx = offered.context
     speedup, said = speedup_range(workload, terms, ctx.inputs.ranges["gpu_speedup"])
@@ -196,13 +194,12 @@ def job_report(
     wanted = float(point["patience_h"][0])
     server = ctx.catalogue.cpu_servers[REFERENCE_SERVER]
     options, ruled_out = _options(offered, workload, terms, point, drawn, server, wanted)
-    if idle:
-        options = tuple(replace(o, usd_per_month=NOTHING) for o in options)
     no_gpu = _no_gpu(offered, ruled_out) if _best(options, "gpu") is None else ()
     gpu, cpu = _best(options, "gpu"), _best(options, "cpu")
     if cpu is None:
         raise _no_server(offered, workload, ruled_out)
     sure = float(np.mean(gpu.draws_usd < cpu.draws_usd)) if gpu is not None else 0.0
+    verdict = _headline(gpu, cpu, sure, no_gpu, _wish(workload, wanted))
     # What takes so many hours on GPUs today takes them whatever the speed-up over CPUs is.
     known = workload.current is Current.gpu
     curve = _curve(gpu, cpu, priced, point) if gpu is not None and not known else None
@@ -210,7 +207,7 @@ def job_report(
              "runs_per_month", "contention")  # fmt: skip
     pool = pooled(figures_for(workload, terms))
     return JobReport(
-        headline=IDLE if idle else _headline(gpu, cpu, sure, no_gpu, _wish(told, wanted)),
+        headline=headed(workload, verdict),
         speedup=speedup,
         speedup_said=said,
         found=figures_for(workload, terms),
@@ -223,7 +220,7 @@ def job_report(
         gpu_cheaper=sure,
         curve=curve,
         rewrite="" if idle else _rewrite(workload, gpu, cpu, inputs),
-        notes=_notes(told, gpu, cpu, 0.0 if idle else float(point["runs_per_month"][0]), offered),
+        notes=_notes(workload, gpu, cpu, float(point["runs_per_month"][0]), offered),
         wanted_hours=wanted,
         inputs=tuple((name, inputs.ranges[name]) for name in shown),
         quotes_left_out=left_out(ctx.catalogue, workload.quotes),
@@ -511,9 +508,7 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 def _notes(
     workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
-    notes = [NOTE] if in_own_rooms(workload) else []
-    if runs <= 0:
-        notes.append("Nothing is spent in a month. What one run would take stands below.")
+    notes = [n for n in (idle_note(workload), NOTE if in_own_rooms(workload) else "") if n]
     for option in (gpu, cpu):
         if option is not None and option.late:
             firm = workload.deadline_days is not None

@@ -20,6 +20,7 @@ from engine.decide.candidates import Price, Spec, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Values
+from engine.decide.idle import headed, idle_note
 from engine.decide.inputs import Range
 from engine.decide.model_rates import (
     PERCENTILE,
@@ -207,8 +208,10 @@ def model_report(
     hours = paid_hours(workload) if service and not owned else HOURS_PER_MONTH
     named_refused = tuple({r.name: r for r in refused}.values())
     costs = _costs(options, peak, hours, offered) if service else None
+    verdict = headline(gpu, cpu, peak, target, named_refused, service)
+    heads = tuple(n for n in (idle_note(workload), NOTE if owned else "") if n)
     return ModelReport(
-        headline=headline(gpu, cpu, peak, target, named_refused, service),
+        headline=headed(workload, verdict) if peak > 0 else verdict,
         model=models()[id], size=ask.size, size_said=ask.said, peak_per_s=peak, mean_per_s=mean,
         hours_per_month=hours,
         target_ms=target * 1000.0, target_said=target_said, gpu=gpu, cpu=cpu,
@@ -218,7 +221,7 @@ def model_report(
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
         reason="" if owned and not service else reason(gpu, cpu, peak, service),
-        notes=(*([NOTE] if owned else []), *notes_on(workload, gpu, cpu, id, hours)),
+        notes=(*heads, *notes_on(workload, gpu, cpu, id, hours)),
         quotes_left_out=left_out(offered.context.catalogue, workload.quotes),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.assessment import Assessment
 from engine.catalogue import Catalogue, load_catalogue
+from engine.decide.idle import idle_note
 from engine.decide.quotes import left_out
 from engine.explain.services import Sizing, applies, size
 from engine.explain.services_batching import Batching, batching
@@ -60,7 +61,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         return ServicesReport(
             head, None, "", "", (), None, None, (), pipeline, said,
             _pipeline_saying(pipeline) if pipeline is not None else (),
-            _beside_recommendation(pipeline, answer), quotes,
+            (*_idle(answer), *_beside_recommendation(pipeline, answer)), quotes,
         )  # fmt: skip
     s = size(answer, catalogue)
     b = batching(s, answer)
@@ -76,7 +77,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         pipeline,
         said,
         sayings(s, answer, b),
-        (*_notes(s, answer), *_beside_recommendation(pipeline, answer)),
+        (*_idle(answer), *_notes(s, answer), *_beside_recommendation(pipeline, answer)),
         quotes,
     )
 
@@ -132,6 +133,12 @@ def _pipeline_saying(p: PipelinePlan) -> tuple[Saying, ...]:
             f"Here it is {p.saves_gpu:.0%}: {why}. The 60% is one case, not a rule.",
         ),
     )  # fmt: skip
+
+
+def _idle(answer: Assessment) -> tuple[str, ...]:
+    """What is shown where nothing runs."""
+    note = idle_note(answer.workload)
+    return (note,) if note else ()
 
 
 def _beside_recommendation(p: PipelinePlan | None, answer: Assessment) -> tuple[str, ...]:

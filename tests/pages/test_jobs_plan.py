@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.decide.candidates import Spec
 from engine.decide.context import setting
 from engine.decide.evaluate import evaluate
+from engine.decide.priors import prior
 from engine.errors import InputError
 from engine.explain.jobs import figures_for, is_compute, job_report
 from engine.explain.jobs_models import is_small_model, model_report
@@ -270,22 +271,32 @@ def test_a_run_of_items_pays_for_its_hours() -> None:
         {"utilization_by": "schedule", "hours_per_day": 0, "days_per_week": 5},
     ],
 )
-def test_no_use_costs_nothing_and_a_run_what_it_would_take(answers: dict[str, Any]) -> None:
+def test_no_use_is_told_and_one_run_a_month_shown(answers: dict[str, Any]) -> None:
     report = job_report(
         parse({"kind": "simulation", **answers}), under(gpu_fee_usd_per_month=900.0)
     )
-    assert report.headline == "No hours of use a month: nothing needs to run."
-    assert {o.usd_per_month.high for o in report.options} == {0.0}
+    assert report.headline.startswith("Nothing runs, so nothing needs renting or buying. ")
+    note = "Nothing runs, so nothing needs renting or buying; shown is one run a month."
+    assert report.notes[0] == note
+    for option in report.options:
+        assert option.usd_per_month.likely == pytest.approx(option.usd_per_run.likely)
     assert report.rewrite == ""
     assert not [n for n in report.notes if "start" in n]
-    # A run is that of one who said nothing of hours, or ten hours of one server as told.
+    # A run is ten hours of one server as told, with the licence of the month on GPUs; else the
+    # usual one: its hours of a month (kinds.csv) by its runs.
     told = answers.get("hours_per_run")
-    same = {"hours_per_run": told, "runs_per_month": 1, "utilization_by": "runs"} if told else {}
-    other = job_report(parse({"kind": "simulation", **same}))
-    assert report.gpu is not None
-    assert other.gpu is not None
-    assert report.gpu.usd_per_run.likely == pytest.approx(other.gpu.usd_per_run.likely)
-    assert report.cpu.hours.likely == pytest.approx(other.cpu.hours.likely)
+    ranges = dict(report.inputs)
+    assert ranges["runs_per_month"].likely == 1
+    usual = prior(Kind.simulation, "useful_hours_per_month").likely
+    each = usual / prior(Kind.simulation, "runs_per_month").likely
+    assert ranges["useful_hours_per_month"].likely == pytest.approx(told or each)
+    if told:
+        same = {"hours_per_run": told, "runs_per_month": 1, "utilization_by": "runs"}
+        other = job_report(parse({"kind": "simulation", **same}), under(gpu_fee_usd_per_month=900))
+        assert report.gpu is not None
+        assert other.gpu is not None
+        assert report.gpu.usd_per_run.likely == pytest.approx(other.gpu.usd_per_run.likely)
+        assert report.cpu.hours.likely == pytest.approx(other.cpu.hours.likely)
 
 
 def test_a_deadline_that_todays_servers_keep_is_kept() -> None:

@@ -1,0 +1,53 @@
+"""A job that nobody runs: no hours of use were told, no runs, or runs that take no time.
+
+Nothing needs hardware then. What one run a month would take (a service: what it takes around the
+clock) is worked out all the same, and every answer opens with the words that say so.
+"""
+
+from __future__ import annotations
+
+from engine.workload.answers import Kind
+from engine.workload.workload import SERVICES, Workload
+
+ONE_RUN = "one run a month, as none was told"
+
+
+def nothing_to_do(w: Workload) -> bool:
+    """Whether it was told that the job does not run.
+
+    No useful hours; or no runs, or runs of no time, and no hours told beside them. A service has no
+    runs.
+    """
+    hours = w.stated_hours_per_month
+    if w.kind in SERVICES:
+        return hours == 0
+    return hours == 0 or (hours is None and 0 in (w.runs_per_month, w.hours_per_run))
+
+
+def idle_head(w: Workload) -> str:
+    """That nothing needs machines, in words; empty where the job runs."""
+    if not nothing_to_do(w):
+        return ""
+    if w.kind is Kind.pipeline:
+        return "No runs, so no stage needs machines but what serves"
+    return "Nothing runs, so nothing needs renting or buying"
+
+
+def idle_note(w: Workload) -> str:
+    """The same with what is shown in place of nothing; empty where the job runs."""
+    head = idle_head(w)
+    return f"{head}; shown is {_shown(w.kind)}." if head else ""
+
+
+def headed(w: Workload, sentence: str) -> str:
+    """A verdict, behind the words that nothing runs where that is so."""
+    head = idle_head(w)
+    return f"{head}. {sentence}" if head else sentence
+
+
+def _shown(kind: Kind) -> str:
+    if kind in SERVICES:
+        return "what the service would take around the clock"
+    if kind is Kind.llm_pretraining:
+        return "one run within the horizon"
+    return "one run a month"
