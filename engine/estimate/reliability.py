@@ -105,7 +105,8 @@ def spot_paid_goodput(
 ) -> Real:
     """Useful hours per hour paid on machines that the provider may take back.
 
-    When the notice is long enough for a last checkpoint, an interruption costs the restart only.
+    When the notice is long enough for a last checkpoint, an interruption costs the restart only;
+    a restart that is interrupted starts again, whatever the notice.
 
     interruptions_per_hour : of the whole job: rate per machine × machines
     restart : paid time from the new machine's start to useful work
@@ -114,11 +115,23 @@ def spot_paid_goodput(
     _not_negative("interruptions_per_hour", interruptions_per_hour)
     rate = np.asarray(interruptions_per_hour, float)
     warned = np.asarray(notice) >= np.asarray(save)
-    # A warned interruption loses no work: it dilutes the useful time by its restart and its save.
     abrupt = np.where(warned, 0.0, rate) + 1 / np.asarray(mtbf, float)
-    kept = np.asarray(goodput(save, interval, 1 / np.maximum(abrupt, NEVER_PER_HOUR), restart))
-    diluted = kept / (1 + kept * np.where(warned, rate, 0.0) * (np.asarray(restart) + save))
-    return _like(diluted, interruptions_per_hour, interval, save, restart, notice, mtbf)
+    kept = goodput(save, interval, 1 / np.maximum(abrupt, NEVER_PER_HOUR))
+    stops = hours_with_stops(abrupt, np.where(warned, rate, 0.0), save, restart)
+    return _like(kept / stops, interruptions_per_hour, interval, save, restart, notice, mtbf)
+
+
+def hours_with_stops(abrupt: Real, warned: Real, save: Real, restart: Real) -> Real:
+    """Hours of the clock for one at work or at a checkpoint: e^{(a + w)R} + w·δ.
+
+    Each stop is followed by a restart that any further stop cuts short, so it takes
+    (e^{(a + w)R} − 1)/(a + w) hours on average; one with a warning pays a last checkpoint too.
+
+    abrupt, warned : stops an hour, a and w; save : δ; restart : R, cut at e^50 where it never ends
+    """
+    every = np.asarray(abrupt, float) + np.asarray(warned, float)
+    restarted = np.exp(np.minimum(every * np.asarray(restart, float), 50.0))
+    return cast(Real, restarted + np.asarray(warned, float) * np.asarray(save, float))
 
 
 def spot_wall_goodput(paid_goodput: Real, interruptions_per_hour: Real, requeue: Real) -> Real:

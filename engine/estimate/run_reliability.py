@@ -6,7 +6,8 @@ intervals); the count of spare machines is one number. Times are in hours, share
 It knows nothing of tables, hardware or prices.
 
 The model. Failures come at random (exponential) and each loses the work since the last checkpoint;
-the restart can fail too (Daly's renewal form). What is counted per useful hour, in this order:
+any further stop cuts a restart short (Daly's renewal form). What is counted per useful hour, in
+this order:
 
     useful work            1, at the pace of a typical machine
     slowest machine        the step waits for it: order statistics of the machines' paces
@@ -42,6 +43,7 @@ from engine.estimate.reliability import (
     false_alarms,
     fleet_mtbf,
     goodput,
+    hours_with_stops,
 )
 from engine.estimate.scaling import straggler_slowdown
 
@@ -58,9 +60,9 @@ def exact_interval(save: Real, mtbf: Real) -> Real:
 
     The restart does not enter. For rare failures it is Young's √(2δM) less two thirds of δ.
 
-    save : stall of a checkpoint δ; mtbf : mean time between failures M, both in one unit
+    save : stall of a checkpoint δ, 0 gives 0; mtbf : mean time between failures M, in one unit
     """
-    _positive("save", save)
+    _not_negative("save", save)
     _positive("mtbf", mtbf)
     ratio = np.asarray(save, float) / np.asarray(mtbf, float)
     # Near its branch point W is flat and loses digits: there its series in p = √(2(1 − e^−δ/M)).
@@ -105,9 +107,13 @@ def failures_expected(devices: Real, hours: Real, device_mtbf: Real) -> Real:
 
 
 def restart_hours_per_failure(restart: Real, mtbf: Real) -> Real:
-    """Mean length of an attempt to restart, which a further failure may cut: M(1 − exp(−R/M))."""
+    """Mean hours of restart after a stop, begun anew at each further one: M(e^{R/M} − 1).
+
+    Cut at e^50, where a restart practically never ends.
+    """
     _positive("mtbf", mtbf)
-    return cast(Real, -np.asarray(mtbf) * np.expm1(-np.asarray(restart, float) / mtbf))
+    tries = np.expm1(np.minimum(np.asarray(restart, float) / mtbf, 50.0))
+    return cast(Real, np.asarray(mtbf) * tries)
 
 
 def without_a_machine(broken_at_once: Real, spares: int) -> Real:
@@ -197,6 +203,7 @@ class RunConditions:
     per_machine : devices of one machine
     save : stall of a checkpoint; restart : from a failure to useful work
     interval : work between checkpoints, None for the best
+    soonest : no best interval is shorter; of a save that stalls nothing it is this
     longest : of a run that is short: its own work; no interval is longer, as it ends in a save
     swap_share : failures after which the job needs another machine
     repair : hours until a broken machine is back; spares : idle machines that stand by
@@ -214,6 +221,7 @@ class RunConditions:
     restart: Real
     per_machine: Real = 1.0
     interval: Real | None = None
+    soonest: Real = 0.0
     longest: Real | None = None
     swap_share: Real = 0.0
     repair: Real = 0.0
@@ -281,7 +289,7 @@ def outcome(run: RunConditions) -> RunOutcome:
     ------
     InputError : for a condition that makes no sense, by its name
     """
-    for name in ("notice", "repair", "requeue", "reclaims", "restart"):
+    for name in ("notice", "repair", "requeue", "reclaims", "restart", "save", "soonest"):
         _not_negative(name, getattr(run, name))
     _share("swap_share", run.swap_share)
     machines = np.asarray(run.machines, float)
@@ -292,21 +300,24 @@ def outcome(run: RunConditions) -> RunOutcome:
     with_notice = np.where(warned, taken, 0.0)
     mtbf = 1 / abrupt
     save, restart = np.asarray(run.save, float), np.asarray(run.restart, float)
-    best = np.asarray(exact_interval(save, mtbf))
+    best = np.maximum(exact_interval(save, mtbf), run.soonest)
+    interval = best if run.interval is None else np.asarray(run.interval, float)
+    _positive("interval", interval)
     if run.longest is not None:
         _positive("longest", run.longest)
-        best = np.minimum(best, run.longest)
-    interval = best if run.interval is None else np.asarray(run.interval, float)
+        best, interval = np.minimum(best, run.longest), np.minimum(interval, run.longest)
 
     slow = np.asarray(slowest_machine(machines, run.spread, run.one_slower), float)
     again = _work_again(run, machines)
-    kept = np.asarray(goodput(save, interval, mtbf, restart), float)
+    kept = np.asarray(goodput(save, interval, mtbf), float)
     at_work = 1 / np.maximum(kept, 1 / NEVER_ENDS)
     saving = save / interval
-    restarting = at_work * abrupt * np.asarray(restart_hours_per_failure(restart, mtbf))
-    lost_work = np.maximum(at_work - 1 - saving - restarting, 0.0)
-    reclaimed = at_work * with_notice * (restart + save)
-    running = at_work + reclaimed
+    lost_work = np.maximum(at_work - 1 - saving, 0.0)
+    running = at_work * np.minimum(hours_with_stops(abrupt, with_notice, save, restart), NEVER_ENDS)
+    # Restarts belong to the kind of stop that they follow; those with notice also save.
+    restarts = running - at_work
+    restarting = restarts * _restart_share(abrupt, with_notice, save, restart)
+    reclaimed = restarts - restarting
     swaps = hardware * np.asarray(run.swap_share, float)
     away = np.asarray(without_a_machine(swaps * np.asarray(run.repair, float), run.spares), float)
     waiting = running * away / (1 - away)
@@ -314,8 +325,8 @@ def outcome(run: RunConditions) -> RunOutcome:
     work = slow * again
     paid = work * (running + waiting)
     spare = paid * run.spares / machines
-    stops = work * at_work * abrupt
-    reclaims = work * at_work * taken
+    stops = work * running * abrupt
+    reclaims = work * running * taken
     calendar = (paid + reclaims * np.asarray(run.requeue, float)) / np.asarray(run.had, float)
     extra = {
         "slowest machine": slow - 1,
@@ -418,6 +429,18 @@ def through(low: float, likely: float, high: float, z: Array) -> Array:
 # --- helpers
 
 
+def _restart_share(abrupt: Array, warned: Array, save: Array, restart: Array) -> Array:
+    """Of the hours in restarts and last checkpoints, the share that follows stops without notice.
+
+    With r hours of restart after a stop and a save δ before one with notice: a·r of
+    a·r + w·(r + δ).
+    """
+    mean = np.asarray(restart_hours_per_failure(restart, 1 / (abrupt + warned)), float)
+    without = abrupt * mean
+    both = without + warned * (mean + save)
+    return np.asarray(without / np.where(both > 0, both, 1.0))
+
+
 def _work_again(run: RunConditions, machines: Array) -> Array:
     """Hours of work for one that stands, silent corruption and its watch counted."""
     errors = np.asarray(run.silent, float) * machines
@@ -430,7 +453,7 @@ def _values(run: RunConditions) -> list[Real | None]:
     plain = (
         run.devices, run.device_mtbf, run.save, run.restart, run.per_machine, run.interval,
         run.longest, run.swap_share, run.repair, run.spread, run.one_slower, run.silent, run.unseen,
-        run.reclaims, run.notice, run.requeue,
+        run.reclaims, run.notice, run.requeue, run.soonest,
     )  # fmt: skip
     checks = run.checks
     extra = (checks.every, checks.share, checks.sigmas, checks.pause) if checks else ()

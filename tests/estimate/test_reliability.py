@@ -116,11 +116,21 @@ def test_spot_without_interruptions_only_pays_for_checkpoints() -> None:
 
 
 def test_spot_with_notice_loses_only_the_restart() -> None:
-    # one interruption in 10 h, checkpoints of 1 min fit the notice of 2 min:
-    # kept = 1/(1 + 1/60) = 0.98361; 0.98361/(1 + 0.98361 x 0.1 x (0.5 + 1/60)) = 0.93608
+    # One interruption in 10 h; checkpoints of 1 min fit the notice of 2 min. Checkpoints leave
+    # 1/(1 + 1/60) = 0.98361; an hour of them takes e^(0.1 x 0.5) = 1.05127 with restarts that are
+    # interrupted too, and 0.1/60 = 0.00167 for last checkpoints: 0.98361/1.05294 = 0.93415.
     with_notice = spot_paid_goodput(0.1, 1.0, MINUTE, 0.5, notice=2 * MINUTE)
-    assert with_notice == pytest.approx(0.93606, abs=5e-5)
+    assert with_notice == pytest.approx(0.93415, abs=1e-5)
     assert float(spot_paid_goodput(0.1, 1.0, MINUTE, 0.5)) < float(with_notice)
+
+
+def test_interrupted_restarts_begin_again_with_notice_or_without() -> None:
+    # Nine interruptions an hour against a restart of 20 min: e^3 = 20.09 hours of the clock for one
+    # at work, 9/120 = 0.08 of last checkpoints; half a minute in 10 is 1/1.05 of the work.
+    told = spot_paid_goodput(9.0, 1 / 6, 0.5 * MINUTE, 1 / 3, notice=2 * MINUTE)
+    assert told == pytest.approx(1 / 1.05 / (20.0855 + 0.075), rel=1e-4)
+    # 100 a machine and day on 128 machines, back after 12 min: e^107. Nothing gets done.
+    assert float(spot_paid_goodput(100 * 128 / 24, 0.1, 0.01, 0.2, notice=0.03)) < 1e-20
 
 
 @given(st.floats(0, 0.5), st.floats(0, 0.5))

@@ -211,9 +211,70 @@ def test_notice_saves_the_work_and_still_costs_the_restart() -> None:
     assert warned.paid_hours < abrupt.paid_hours
     assert warned.extra["reclaimed with notice"] > 0
     assert abrupt.extra["reclaimed with notice"] == 0
-    # 128 machines x 0.01 an hour x (0.25 + 0.02) h for each hour at work
-    at_work = warned.active_hours / (1 + 1.28 * 0.27)
-    assert warned.extra["reclaimed with notice"] == pytest.approx(at_work * 1.28 * 0.27, rel=1e-6)
+    # 128 x 0.01 = 1.28 interruptions and 1,024/30,000 = 0.03413 failures an hour, any of which cuts
+    # a restart of 0.25 h: r = (e^(1.31413 x 0.25) − 1)/1.31413 = 0.38893/1.31413 = 0.29596 h. For
+    # each hour at work 0.03413 r = 0.01010 h after failures and 1.28 (r + 0.02) = 0.40443 h.
+    at_work = warned.active_hours / (1 + 0.01010 + 0.40443)
+    assert warned.extra["reclaimed with notice"] == pytest.approx(at_work * 0.40443, rel=1e-4)
+    assert warned.extra["restarts"] == pytest.approx(at_work * 0.01010, rel=1e-3)
+
+
+@pytest.mark.parametrize(("mtbf", "rate"), [(50.0, 0.1), (50.0, 3.0), (20.0, 0.5)])
+def test_a_simulation_of_interruptions_with_notice_agrees(mtbf: float, rate: float) -> None:
+    """Failures without and interruptions with notice at once: any of them cuts a restart."""
+    save, restart = 0.0083, 0.33
+    run = replace(PLAIN, devices=1.0, per_machine=1.0, device_mtbf=mtbf, save=save,
+                  restart=restart, interval=0.8, reclaims=rate, notice=1.0)  # fmt: skip
+    told = outcome(run)
+    rng = np.random.default_rng(8)
+    both, clock, kept, since = rate + 1 / mtbf, 0.0, 0.0, 0.0
+    taken = 0
+    while kept < 20_000:
+        at = rng.exponential(1 / both)
+        if at >= 0.8 - since + save:  # the next checkpoint is written
+            clock, kept, since = clock + 0.8 - since + save, kept + 0.8 - since, 0.0
+            continue
+        clock += at
+        if rng.random() < rate / both:  # warned: what is done since the last checkpoint is kept
+            taken, clock, kept = taken + 1, clock + save, kept + min(at, 0.8 - since)
+            since += min(at, 0.8 - since)
+        else:  # the work since the last checkpoint or interruption is gone
+            pass
+        while (cut := rng.exponential(1 / both)) < restart:
+            clock, taken = clock + cut, taken + (rng.random() < rate / both)
+        clock += restart
+    assert told.paid_hours == pytest.approx(clock / kept, rel=0.02)
+    assert told.reclaims == pytest.approx(taken / kept, rel=0.04)
+
+
+def test_a_save_that_stalls_nothing_is_written_as_soon_as_the_soonest() -> None:
+    # 1,024 devices: a failure every 29.30 h. Half of 0.1 h is lost at each: 0.05/29.3 = 0.171%, and
+    # 0.25/29.3 = 0.853% of restarts: e^-0.00853 x (1 − 0.00171) = 0.98982.
+    told = outcome(replace(PLAIN, save=0.0, soonest=0.1))
+    assert told.interval == pytest.approx(0.1)
+    assert told.extra["checkpoints"] == 0
+    assert told.useful == pytest.approx(0.98982, abs=2e-5)
+    # A stall that asks for a longer interval has it: √(2 x 0.02 x 29.3) = 1.08 h less 0.013.
+    assert outcome(replace(PLAIN, soonest=0.1)).interval == pytest.approx(1.07, abs=0.01)
+    with pytest.raises(InputError, match="interval"):
+        outcome(replace(PLAIN, save=0.0))
+
+
+def test_no_interval_is_longer_than_the_run() -> None:
+    # An hour's run that saves every ten hours saves at its end, like one that saves every hour.
+    set_long = outcome(replace(PLAIN, interval=10.0, longest=1.0))
+    assert set_long.interval == 1.0
+    assert set_long.paid_hours == outcome(replace(PLAIN, interval=1.0)).paid_hours
+
+
+def test_a_save_that_takes_longer_than_failures_stay_away_leaves_little() -> None:
+    # δ = 2 h against M = 1.5 h: x e^x... the optimum solves (1 − x) e^x = e^(−4/3) = 0.26360;
+    # x = 0.9: 0.1 x 2.4596 = 0.24596; 0.89: 0.26786; 0.892: 0.26353, so τ = 1.338 h.
+    # τ/(M (e^((τ + δ)/M) − 1)) = 0.892/(e^2.2253 − 1) = 0.892/8.2564 = 0.1080; no restart.
+    run = replace(PLAIN, devices=1.0, per_machine=1.0, device_mtbf=1.5, save=2.0, restart=0.0)
+    told = outcome(run)
+    assert told.interval == pytest.approx(1.338, abs=0.002)
+    assert told.useful == pytest.approx(0.1080, abs=0.0003)
 
 
 # --- published runs
@@ -370,8 +431,8 @@ def test_draws_go_through_the_three_percentiles() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"devices": 0.0}, {"save": 0.0}, {"restart": -1.0}, {"swap_share": 1.5}, {"spares": -1},
-     {"reclaims": -0.1}, {"one_slower": -0.1}, {"interval": 0.0}, {"silent": -1.0},
+    [{"devices": 0.0}, {"save": -0.1}, {"save": 0.0}, {"restart": -1.0}, {"swap_share": 1.5},
+     {"spares": -1}, {"reclaims": -0.1}, {"one_slower": -0.1}, {"interval": 0.0}, {"silent": -1.0},
      {"checks": Checks(0.0, 0.02)}, {"device_mtbf": float("nan")}],
 )  # fmt: skip
 def test_a_condition_without_sense_is_refused(wrong: dict[str, Any]) -> None:
@@ -379,9 +440,10 @@ def test_a_condition_without_sense_is_refused(wrong: dict[str, Any]) -> None:
         outcome(replace(PLAIN, **wrong))
 
 
-def test_restarts_that_fail_are_shorter() -> None:
-    # R = M: M(1 − 1/e) = 0.632 M
-    assert restart_hours_per_failure(2.0, 2.0) == pytest.approx(2 * (1 - math.exp(-1)))
+def test_restarts_that_fail_begin_again() -> None:
+    # R = M = 2 h: 2(e − 1) = 3.437 h
+    assert restart_hours_per_failure(2.0, 2.0) == pytest.approx(3.437, abs=1e-3)
+    assert restart_hours_per_failure(0.1, 1e9) == pytest.approx(0.1)
 
 
 # --- the tables
