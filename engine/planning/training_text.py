@@ -8,8 +8,10 @@ from typing import Any
 
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
+from engine.estimate.layout_cases import worked_layouts
 from engine.estimate.training_job import PlanResult
 from engine.planning import training_view
+from engine.planning.layout_words import layout_rows
 from engine.planning.training import TrainingReport, launch_ask
 from engine.report.launch import launch_kit
 from engine.workload.settings import Settings
@@ -54,6 +56,7 @@ def training_json(report: TrainingReport) -> dict[str, Any]:
         "frontier": [asdict(m) for m in training_view.frontier_marks(report)],
         "networks": training_view.network_rows(report),
         "rules": training_view.rule_rows(report),
+        "article_layouts": layout_rows(worked_layouts()),
         "warnings": list(a.warnings),
         "assumptions": list(a.assumptions),
         "sources": list(a.sources),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.estimate.estimate import Estimate
+from engine.estimate.layout_cases import SECONDS_A_DAY
 from engine.estimate.network_choice import NetworkOutcome
 from engine.estimate.search import MOST_DAYS
 from engine.estimate.search_results import split_words
@@ -85,6 +86,7 @@ def split_rows(plan: PlanResult) -> list[dict[str, str]]:
         ("Sharded over data ranks", zero[p.zero_stage]),
         ("Micro-batch", f"{p.micro_batch:,} sequences"),
         ("Batch of a step", f"{p.global_batch_seqs or data * p.micro_batch:,} sequences"),
+        ("Tokens a day, nothing lost", words.number(plan.tokens_per_s.likely * SECONDS_A_DAY)),
         ("Activations computed again", p.recompute),
         ("Precision", p.precision),
         ("Network between machines", plan.choice.network.name if plan.choice.network else "none"),

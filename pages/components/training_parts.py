@@ -7,10 +7,12 @@ from typing import Any
 import streamlit as st
 
 from engine.errors import ClusterFitError
+from engine.estimate.layout_cases import worked_layouts
 from engine.estimate.model_shape import shape_from_text
 from engine.estimate.shape_text import shape_text
 from engine.estimate.training_job import PlanResult
 from engine.planning import recommended, training, training_view
+from engine.planning.layout_words import layout_notes, layout_rows
 from engine.planning.training import TrainingReport
 from engine.report import words
 from engine.report.launch import launch_kit
@@ -356,6 +358,11 @@ def frontier(report: TrainingReport) -> None:
 def rules(report: TrainingReport) -> None:
     """The articles' rules beside what was computed, and what is assumed."""
     answer.table(training_view.rule_rows(report), "The articles' rules beside what was computed")
+    st.subheader("The articles' own layouts, computed", anchor=False)
+    layouts = worked_layouts()
+    answer.table(layout_rows(layouts), "The articles' layouts and what they come to")
+    for text in layout_notes(layouts):
+        st.caption(plain(text))
     st.subheader("What is assumed", anchor=False)
     for text in report.answer.assumptions:
         st.markdown(f"- {plain(text)}")
