@@ -27,6 +27,7 @@ from engine.costing.ways import discount_rate, mixes, pure_ways
 from engine.costing.wins import wins
 from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
+from engine.decide.idle import headed, idle_note
 from engine.decide.owning import SERVER
 from engine.decide.paying import terms_of
 from engine.decide.quotes import left_out
@@ -96,7 +97,7 @@ def cost_report(
         left_out=tuple(dict.fromkeys(n for w in ways for n in w.notes if "no price" in n)),
         quotes_left_out=left_out(case.context.catalogue, answer.workload.quotes),
         prices=_prices(case, ways),
-        title=_title(chosen, cheapest),
+        title=headed(answer.workload, _title(chosen, cheapest)),
         subtitle=_subtitle(case, chosen, cheapest),
         machine_sku=lead.sku if lead.hardware == "gpu" else SERVER,
         machine_label=f"{owned_gpus(lead)} × {lead.name}" if lead.hardware == "gpu" else "a server",
@@ -120,6 +121,8 @@ def _title(chosen: Way, cheapest: Way | None) -> str:
 def _subtitle(case: Case, chosen: Way, cheapest: Way | None) -> str:
     label = dict(case.choices)[case.hardware]
     head = f"{label}, over {count(case.months, 'month')}."
+    idle = idle_note(case.answer.workload)
+    head = f"{head} {idle}" if idle else head
     if cheapest is None or cheapest.id == chosen.id or not chosen.allowed:
         return head
     recommended = case.hardware == hardware_id(case.answer.best.id)

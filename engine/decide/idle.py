@@ -7,7 +7,7 @@ clock) is worked out all the same, and every answer opens with the words that sa
 from __future__ import annotations
 
 from engine.workload.answers import Kind
-from engine.workload.workload import SERVICES, Workload
+from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
 
 ONE_RUN = "one run a month, as none was told"
 
@@ -16,11 +16,13 @@ def nothing_to_do(w: Workload) -> bool:
     """Whether it was told that the job does not run.
 
     No useful hours; or no runs, or runs of no time, and no hours told beside them. A service has no
-    runs.
+    runs. What training a language model takes follows from its runs, whatever hours are told.
     """
     hours = w.stated_hours_per_month
     if w.kind in SERVICES:
         return hours == 0
+    if w.kind in LLM_TRAINING and w.runs_per_month == 0:
+        return True
     return hours == 0 or (hours is None and 0 in (w.runs_per_month, w.hours_per_run))
 
 

@@ -564,3 +564,15 @@ def test_a_rack_that_air_cannot_cool_is_not_bought_where_all_is_cooled_by_air() 
     leaf = math.ceil(racks * 72 / 32)
     switches = 2 * leaf + math.ceil(leaf / 2)
     assert rows["Network"] == pytest.approx(36_000 * switches + racks * 9 * 20_480)
+
+
+def test_the_costs_of_a_job_that_never_runs_say_so_first() -> None:
+    work = EXAMPLES["16-nodes-own-or-cloud"].workload.model_copy(update={"runs_per_month": 0.0})
+    found = cost_report(assess(work, today=TODAY, draws=64), draws=64)
+    assert found.title.startswith("Nothing runs, so nothing needs renting or buying. ")
+    assert "shown is one run within the horizon" in found.subtitle
+    sums = found.chosen.headline
+    assert sums is not None
+    assert sums.per_run is not None
+    # One run in the 36 months: its cost is that of all of them.
+    assert sums.per_run.likely == pytest.approx(sums.total.likely)

@@ -33,6 +33,7 @@ def job(**answers: Any) -> Workload:
         ({"utilization_by": "runs", "runs_per_month": 5, "hours_per_run": 0}, True),
         ({"utilization_by": "schedule", "hours_per_day": 0, "days_per_week": 5}, True),
         ({"runs_per_month": 0, "useful_hours_per_month": 100}, False),
+        ({"kind": "llm_pretraining", "runs_per_month": 0, "useful_hours_per_month": 100}, True),
         ({"useful_hours_per_month": 0.01}, False),
         ({"kind": "web", "runs_per_month": 0}, False),
         ({"kind": "web", "useful_hours_per_month": 0}, True),
