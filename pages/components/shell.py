@@ -25,6 +25,7 @@ from engine.catalogue import load_catalogue
 from engine.costing.model import CostReport
 from engine.costing.report import cost_report
 from engine.errors import ClusterFitError, InputError
+from engine.estimate.estimate import Estimate
 from engine.planning.training import (
     TrainingReport,
     hardware_on_offer,
@@ -470,6 +471,13 @@ def _steps(path: str, now: Workload) -> None:
             )
 
 
+def _in_money_shown(usd: Estimate) -> str:
+    """A cost in dollars, behind the currency of display where that is another."""
+    shown = currency()
+    text = labels.value(usd)
+    return text if shown.code == "USD" else f"{shown.money(usd.likely)} a month ({text})"
+
+
 def _bar(now: Workload) -> None:
     """The current recommendation, in view from the first answer on."""
     if now == DEFAULT:
@@ -483,7 +491,7 @@ def _bar(now: Workload) -> None:
         best = answer.best
         st.markdown(
             f":small[**So far: {labels.plain(best.label)}** · "
-            f"{labels.plain(labels.value(best.usd_per_month))} · "
+            f"{labels.plain(_in_money_shown(best.usd_per_month))} · "
             f"{labels.plain(answer.sureness)}]",
             width="stretch",
         )

@@ -11,7 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine.report.link import encode
 from engine.workload.answers import Kind
+from engine.workload.cost_terms import CostTerms
 from engine.workload.examples import EXAMPLES
+from engine.workload.settings import Settings
 from engine.workload.workload import Workload, parse
 from pages.components import fields
 
@@ -51,6 +53,16 @@ def test_a_page_opens_from_the_link_of_an_example(app: Open, page: str) -> None:
 def test_the_recommendation_is_in_view_from_the_first_answer_on(app: Open, page: str) -> None:
     assert not any("So far" in text.value for text in app(page).markdown)
     assert any("So far" in text.value for text in app(page, failure_mode="data_loss").markdown)
+
+
+def test_the_recommendation_in_view_is_in_the_currency_of_display_too(app: Open) -> None:
+    terms = Settings(costs=CostTerms(currency="EUR", currency_rate=0.9))
+    quote = 16 * 1.64 * 730  # its own quote by the month: 19,155.20, at 0.9 euros 17,239.68
+    visit = app("pages/costs.py", **encode(EXAMPLES["13b-47-runs"].workload, terms))
+    (bar,) = (text.value for text in visit.markdown if "So far" in text.value)
+    assert round(quote, -2) == 19_200
+    assert "€17,200 a month" in bar
+    assert "19,200 a month" in bar
 
 
 def test_a_link_restores_the_answers(app: Open) -> None:
