@@ -37,6 +37,7 @@ from engine.decide.service_sizing import (
     spare_units,
 )
 from engine.decide.service_units import demand_at_peak, paid_hours, sizing_of, small_model
+from engine.decide.sharding import shard_lines
 from engine.decide.starting import starting_hours
 from engine.decide.storing import storage_lines
 from engine.decide.training_time import training_table
@@ -87,6 +88,7 @@ def evaluate(spec: Spec, x: Values, ctx: Context, memo: Memo | None = None) -> E
         *fees_of(spec, pools, ctx),
         *licence_lines(spec, ctx),
         *storage_lines(pools, x, ctx, memo),
+        *shard_lines(pools, ctx),
     )
     months = ctx.workload.horizon_months
     usd = np.asarray(sum(p.usd_per_month for p in pools) + usd_per_month(fees, months, n))

@@ -71,8 +71,23 @@ def _cpus_kept(ctx: Context, cpus: list[Evaluation]) -> list[Unit]:
     """
     alone = [e for e in cpus if e.machines[0] == 1]
     enough = alone and all(s.mode == "service" for s in ctx.stages)
+    if not alone and ctx.workload.kind is Kind.database:
+        cpus = _fewest_shards(ctx, cpus)
     kept = alone[:KEEP_CPUS] if enough else cpus[:KEEP_CPUS] + alone[:1]
     return list(dict.fromkeys(e.spec.cpu for e in kept if e.spec.cpu is not None))
+
+
+def _fewest_shards(ctx: Context, cpus: list[Evaluation]) -> list[Evaluation]:
+    """Servers for a database that no machine holds, without those that cost more in more shards.
+
+    What costs more and is cut into more parts only adds ways to fail; people are in the cost.
+    """
+    cost = [_cheapest_terms(e, ctx) for e in cpus]
+    return [
+        e
+        for i, e in enumerate(cpus)
+        if not any(o.machines[0] <= e.machines[0] and cost[k] < cost[i] for k, o in enumerate(cpus))
+    ]
 
 
 def _hybrids(

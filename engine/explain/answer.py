@@ -25,6 +25,7 @@ from engine.decide.idle import headed, idle_note
 from engine.decide.paying import starting_usd_per_month
 from engine.decide.priors import likely
 from engine.decide.sensitivity import Turn
+from engine.decide.sharding import shard_note
 from engine.decide.starting import start_note
 from engine.decide.storing import storage_note
 from engine.estimate.estimate import Estimate
@@ -95,6 +96,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
             *_idle(f),
             *f.notes,
             *_storage(f),
+            *_shards(f),
             *_starts(f),
             *_own_stages(f),
             *_warnings(best),
@@ -116,6 +118,12 @@ def _storage(f: Findings) -> tuple[str, ...]:
     """What of the recommendation's cost is storage, where it is worth a word."""
     fees = f.evaluations[f.best].fees
     note = storage_note(fees, f.context.inputs.point(), f.context) if fees else ""
+    return (note,) if note else ()
+
+
+def _shards(f: Findings) -> tuple[str, ...]:
+    """What of the recommendation's cost is for people who run the shards of a database."""
+    note = shard_note(f.evaluations[f.best].pools, f.context)
     return (note,) if note else ()
 
 

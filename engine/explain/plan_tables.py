@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from engine.assessment import PriceRef
 from engine.catalogue.models import Provenance
+from engine.decide.sharding import SOURCES as PEOPLE
 from engine.explain.jobs import JobOption, JobReport
 from engine.explain.jobs_models import ModelOption, ModelReport
 from engine.explain.jobs_owning import OWNED
@@ -56,6 +57,10 @@ def services_rows(report: ServicesReport, link: str = "") -> Iterator[Row]:
 def _sizing(s: Sizing) -> Iterator[Row]:
     yield row_of(s.machines, "Machines", "with copies and spares")
     yield row_of(s.usd, "Machines", "cost a month, storage included")
+    if s.fleet.people_usd:
+        yield Row("Machines", "people for further shards, of it", None, s.fleet.people_usd, None,
+                  "USD/month", PEOPLE[0])  # fmt: skip
+
     for row in s.rows:
         yield row_of(row.amount, "Asked of machines", row.title)
         yield Row("Asked of machines", f"{row.title}: machines that it alone fills", None, row.full,
@@ -70,6 +75,9 @@ def _fleet(section: str, f: Fleet) -> Iterator[Row]:
     yield Row(section, f"{f.name}: with copies and spares", None, f.machines, None, "machines")
     yield Row(section, f"{f.name}: machines a month", None, f.usd, None, "USD/month", f.terms)
     yield Row(section, f"{f.name}: storage a month", None, f.storage_usd, None, "USD/month")
+    if f.people_usd:
+        yield Row(section, f"{f.name}: people for further shards", None, f.people_usd, None,
+                  "USD/month", PEOPLE[0])  # fmt: skip
     if f.price is not None:
         yield from price_rows(section, f.price, f"{f.name}: ")
 

@@ -38,6 +38,7 @@ from engine.decide.service_sizing import (
     service_ranges,
 )
 from engine.decide.service_units import demand_at_peak, needs_of, sizing_of
+from engine.decide.sharding import people_usd, shards_of
 from engine.decide.storing import keeps_data, storage_usd
 from engine.errors import InputError
 from engine.estimate import services
@@ -100,6 +101,7 @@ class Fleet:
     those of runs side by side; of_run : of them on one run, or all of a service
     no_price : what the cost rests on where it is no price of the catalogue
     terms : how they are paid, in words; usd : the machines alone, over the horizon by the month
+    people_usd : for those who run the shards of a database beyond the first
     """
 
     name: str
@@ -115,6 +117,12 @@ class Fleet:
     terms: str
     of_run: int = 0
     no_price: str = "your quote"
+    people_usd: float = 0.0
+
+    @property
+    def total_usd(self) -> float:
+        """Machines, storage and people for further shards, a month."""
+        return self.usd + self.storage_usd + self.people_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,11 @@ class Sizing:
     recommended: bool
     chosen: str
 
+    @property
+    def people(self) -> bool:
+        """Whether any of these fleets takes people for further shards."""
+        return any(f.people_usd for f in (self.fleet, *self.alternatives))
+
 
 def applies(workload: Workload) -> bool:
     """Whether the kind of work is a service or data system that is sized here."""
@@ -177,9 +190,7 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     likely = _Work(part, paid, ctx.inputs.point(), ctx)
     drawn = _Work(part, paid, ctx.inputs.draws(DRAWS), ctx)
     able = _able([u for u in place.cpus if price_for(u, w) is not None], likely.x, w)
-    fleets = sorted(
-        (likely.fleet(u) for u in able), key=lambda f: (f.usd + f.storage_usd, f.machines)
-    )
+    fleets = sorted((likely.fleet(u) for u in able), key=lambda f: (f.total_usd, f.machines))
     if w.kind is Kind.database:  # a copy is not split over machines while one machine holds it
         fleets = [f for f in fleets if f.carrying == 1] or fleets
     sku = servers.sku if servers is not None else ""
@@ -187,7 +198,7 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
     unit = next(u for u in able if u.sku == best.unit_id)
     pool = drawn.pool(unit)
     total = np.ceil(pool.paid_units / unit.per_machine - 1e-6)
-    usd = pool.usd_per_month + drawn.storage(pool)
+    usd = pool.usd_per_month + drawn.storage(pool) + people_usd(shards_of(pool, ctx))
     alone = likely.by_resource(unit)
     rows = tuple(
         Row(
@@ -208,7 +219,7 @@ def size(answer: Assessment, catalogue: Catalogue | None = None) -> Sizing:
         rows,
         best,
         _estimate(total, best.machines, "machines", "machines of the scarcest resource"),
-        _estimate(usd, best.usd + best.storage_usd, "USD a month", best.terms),
+        _estimate(usd, best.total_usd, "USD a month", best.terms),
         tuple(f for f in fleets if f is not best)[:ALTERNATIVES],
         _one_machine(able, likely, drawn),
         guarantee,
@@ -314,6 +325,7 @@ class _Work:
             machines, services.binding(by), _first(pool.usd_per_month),
             _first(self.storage(pool)), unit.prices[terms].ref, ACQUISITION_LABELS[terms],
             int(_first(pool.units)), "owned" if terms == "buy" else "your quote",
+            _first(people_usd(shards_of(pool, self.ctx))),
         )  # fmt: skip
 
 

@@ -143,8 +143,10 @@ def _machines(report: ServicesReport, s: Sizing) -> tuple[Section, ...]:
     taken = Table(
         (Column("Machine", 2.6), Column("For the load", 0.9, "figure"),
          Column("Runs out first", 1.2), Column("Machines", 1.0, "figure"),
-         Column("Storage", 0.9, "figure"), Column("Paid", 1.2), Column("Price read on", 1.2)),
-        tuple(_fleet(f, f is s.fleet) for f in (s.fleet, *s.alternatives)),
+         Column("Storage", 0.9, "figure"),
+         *([Column("People", 0.9, "figure")] if s.people else []),
+         Column("Paid", 1.2), Column("Price read on", 1.2)),
+        tuple(_fleet(f, f is s.fleet, s.people) for f in (s.fleet, *s.alternatives)),
         f"USD a month. {s.chosen}",
     )  # fmt: skip
     reasons = tuple((f"{a.title}: {a.how_many}", f"{a.why}.") for a in report.asked)
@@ -180,7 +182,7 @@ def fills(machines: float) -> str:
     return "almost nothing" if machines < 0.001 else f"{machines:.1%} of one"
 
 
-def _fleet(f: Fleet, taken: bool) -> tuple[str | Cell, ...]:
+def _fleet(f: Fleet, taken: bool, people: bool) -> tuple[str | Cell, ...]:
     ref = f.price
     return (
         Cell(f"{f.machines:,} × {f.name}", "strong" if taken else ""),
@@ -188,6 +190,7 @@ def _fleet(f: Fleet, taken: bool) -> tuple[str | Cell, ...]:
         RESOURCE_TITLES[f.binds],
         words.money(f.usd),
         words.money(f.storage_usd),
+        *([words.money(f.people_usd)] if people else []),
         f.terms,
         f.no_price if ref is None else age_cell(ref.as_of, ref.age_days, ref.freshness),
     )

@@ -63,7 +63,8 @@ def figures(s: Sizing) -> None:
         tile(
             "Their cost a month", labels.money(usd.likely),
             f"{labels.money(usd.low)} to {labels.money(usd.high)}",
-            f"{s.fleet.terms.capitalize()}; storage {labels.money(s.fleet.storage_usd)} of it",
+            f"{s.fleet.terms.capitalize()}; storage {labels.money(s.fleet.storage_usd)} of it"
+            + (f", people {labels.money(s.fleet.people_usd)}" if s.fleet.people_usd else ""),
         )  # fmt: skip
         tile("Runs out first", SHORT[s.fleet.binds], "at the peak", RESOURCE_TITLES[s.fleet.binds])
         g, spare = s.guarantee, s.fleet.machines - s.fleet.carrying
@@ -107,17 +108,18 @@ def _fills(machines: float) -> str:
 
 def machines(s: Sizing) -> None:
     """The machines taken, and the next cheapest."""
-    st.table([_fleet(f) for f in (s.fleet, *s.alternatives)], hide_index=True)
+    st.table([_fleet(f, s.people) for f in (s.fleet, *s.alternatives)], hide_index=True)
     st.caption(plain(s.chosen))
 
 
-def _fleet(f: Fleet) -> dict[str, str]:
+def _fleet(f: Fleet, people: bool) -> dict[str, str]:
     return {
         "Machine": plain(f"{f.machines:,} × {f.name}"),
         "For the load": f"{f.carrying:,}",
         "Runs out first": RESOURCE_TITLES[f.binds],
         "Machines": plain(labels.money(f.usd)),
         "Storage": plain(labels.money(f.storage_usd)),
+        **({"People": plain(labels.money(f.people_usd))} if people else {}),
         "Paid": f.terms,
         "Price": labels.price_age(f.price) if f.price is not None else f.no_price,
     }

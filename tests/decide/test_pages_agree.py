@@ -50,7 +50,7 @@ def test_the_services_page_opens_with_the_recommendation_and_counts_as_it_does(
     assert (page.fleet.unit_id, page.fleet.machines) == (servers.sku, servers.machines)
     assert page.recommended == (option is answer.best)
     if len(option.stages) == 1:
-        both = page.fleet.usd + page.fleet.storage_usd
+        both = page.fleet.total_usd
         assert both == pytest.approx(option.usd_per_month.likely)
         assert page.usd.likely == pytest.approx(both)
 
