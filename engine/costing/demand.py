@@ -8,6 +8,7 @@ from engine.cost import commitment
 from engine.cost.cash_flow import HOURS_PER_MONTH
 from engine.cost.checks import Array
 from engine.cost.commitment import Demand
+from engine.decide.idle import hours_served
 from engine.errors import InputError
 from engine.workload.answers import Kind
 from engine.workload.cost_terms import CostTerms, DemandBy
@@ -76,7 +77,7 @@ def of_service(machines: float, workload: Workload) -> Demand:
 
     A load that machines follow by the hour is the user's to state, by a schedule, list or log.
     """
-    stated = workload.stated_hours_per_month
+    stated = hours_served(workload)
     if stated is None or workload.kind is Kind.pipeline:
         return commitment.constant(machines)
     share = min(stated / HOURS_PER_MONTH, 1.0)

@@ -27,7 +27,7 @@ from engine.costing.ways import discount_rate, mixes, pure_ways
 from engine.costing.wins import wins
 from engine.decide.candidates import ACQUISITIONS, owned_gpus
 from engine.decide.evaluation import Pool
-from engine.decide.idle import headed, idle_note
+from engine.decide.idle import headed, shown_instead
 from engine.decide.owning import SERVER
 from engine.decide.paying import terms_of
 from engine.decide.quotes import left_out
@@ -121,7 +121,7 @@ def _title(chosen: Way, cheapest: Way | None) -> str:
 def _subtitle(case: Case, chosen: Way, cheapest: Way | None) -> str:
     label = dict(case.choices)[case.hardware]
     head = f"{label}, over {count(case.months, 'month')}."
-    idle = idle_note(case.answer.workload)
+    idle = shown_instead(case.answer.workload)
     head = f"{head} {idle}" if idle else head
     if cheapest is None or cheapest.id == chosen.id or not chosen.allowed:
         return head

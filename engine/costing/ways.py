@@ -23,6 +23,7 @@ from engine.costing.case import Case
 from engine.costing.model import Headline, Owning, Way
 from engine.decide.candidates import allowed_region, price_ref
 from engine.decide.evaluation import Context, Evaluation, Pool, Values
+from engine.decide.idle import hours_served
 from engine.decide.numbers import Array
 from engine.decide.owning import SMALLEST_OWNED_VCPU, STORAGE
 from engine.decide.paying import cloud_fees, first_row
@@ -351,7 +352,7 @@ def units_counted(ctx: Context, x: Values) -> tuple[str, Array]:
     w = ctx.workload
     none = np.zeros_like(x["parallel_fraction"])
     if any(s.mode == "service" for s in ctx.stages):
-        stated = w.stated_hours_per_month
+        stated = hours_served(w)
         around = w.kind is Kind.pipeline or stated is None
         hours = HOURS_PER_MONTH if around else min(stated or 0.0, HOURS_PER_MONTH)
         requests = x["rate_per_s"] * w.services * 3600 * hours

@@ -41,6 +41,16 @@ def idle_note(w: Workload) -> str:
     return f"{head}; shown is {_shown(w.kind)}." if head else ""
 
 
+def shown_instead(w: Workload) -> str:
+    """What is shown in place of nothing, as a sentence; empty where the job runs."""
+    return f"Shown is {_shown(w.kind)}." if nothing_to_do(w) else ""
+
+
+def hours_served(w: Workload) -> float | None:
+    """Hours of a month in which a service runs, as told or as shown: None around the clock."""
+    return None if nothing_to_do(w) else w.stated_hours_per_month
+
+
 def headed(w: Workload, sentence: str) -> str:
     """A verdict, behind the words that nothing runs where that is so."""
     head = idle_head(w)

@@ -570,9 +570,24 @@ def test_the_costs_of_a_job_that_never_runs_say_so_first() -> None:
     work = EXAMPLES["16-nodes-own-or-cloud"].workload.model_copy(update={"runs_per_month": 0.0})
     found = cost_report(assess(work, today=TODAY, draws=64), draws=64)
     assert found.title.startswith("Nothing runs, so nothing needs renting or buying. ")
-    assert "shown is one run within the horizon" in found.subtitle
+    assert found.subtitle.endswith("Shown is one run within the horizon.")
     sums = found.chosen.headline
     assert sums is not None
     assert sums.per_run is not None
     # One run in the 36 months: its cost is that of all of them.
     assert sums.per_run.likely == pytest.approx(sums.total.likely)
+
+
+def test_a_service_of_no_hours_is_costed_around_the_clock() -> None:
+    none = EXAMPLES["50-microservices"].workload.model_copy(update={"useful_hours_per_month": 0.0})
+    found = cost_report(assess(none, today=TODAY, draws=64), draws=64)
+    all_day = report("50-microservices")
+    assert found.subtitle.endswith("Shown is what the service would take around the clock.")
+    assert found.chosen.headline is not None
+    assert all_day.chosen.headline is not None
+    mine, theirs = found.chosen.headline.per_million, all_day.chosen.headline.per_million
+    assert mine is not None
+    assert theirs is not None
+    assert mine.likely == pytest.approx(theirs.likely)
+    assert found.demand.demand is not None
+    assert found.demand.demand.levels.tolist() == [24.0]  # all hours
