@@ -54,7 +54,7 @@ def page(workload: Workload) -> None:
     training_parts.figures(best)
     tabs = st.tabs(["The plan", "Days and dollars", "Network", "Rules and sources", "Launch kit"])
     with tabs[0]:
-        training_parts.plan_tab(best)
+        training_parts.plan_tab(best, report.answer.job.shape.layers)
     with tabs[1]:
         training_parts.frontier(report)
     with tabs[2]:

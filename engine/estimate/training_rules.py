@@ -87,7 +87,7 @@ def rules_beside(
     size = job.shape.total_params / 1e9
     same = _same_age(job, best)
     told = [_split(same, best, rule) for rule in rules.values()
-            if rule.id.startswith("split_") and rule.from_b <= size < rule.to_b]  # fmt: skip
+            if rule.id.startswith("split_") and rule.from_b < size <= rule.to_b]  # fmt: skip
     told += [_count(job, best, smallest, rules[name]) for name in _counts_of(job)
              if rules[name].from_b <= size < rules[name].to_b]  # fmt: skip
     told.append(RuleAnswer(rules["never_mix"], mix or "One kind of GPU only.",

@@ -13,7 +13,7 @@ from engine.estimate.shape import ModelShape
 from engine.estimate.training_job import PlanResult
 from engine.planning.training import TrainingReport
 from engine.report import words
-from engine.wording import number
+from engine.wording import count, number
 
 MEMORY_TITLES = {
     "weights": "Weights",
@@ -84,7 +84,7 @@ def split_rows(plan: PlanResult) -> list[dict[str, str]]:
         ("Expert parallel", str(p.ep)),
         ("Data parallel", f"{data:,}"),
         ("Sharded over data ranks", zero[p.zero_stage]),
-        ("Micro-batch", f"{p.micro_batch:,} sequences"),
+        ("Micro-batch", count(p.micro_batch, "sequence")),
         ("Batch of a step", f"{p.global_batch_seqs or data * p.micro_batch:,} sequences"),
         ("Tokens a day, nothing lost", words.number(plan.tokens_per_s.likely * SECONDS_A_DAY)),
         ("Activations computed again", p.recompute),

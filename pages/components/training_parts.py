@@ -11,6 +11,7 @@ from engine.estimate.layout_cases import worked_layouts
 from engine.estimate.model_shape import shape_from_text
 from engine.estimate.shape_text import shape_text
 from engine.estimate.training_job import PlanResult
+from engine.explain.training_drawing import training_drawing
 from engine.planning import recommended, training, training_view
 from engine.planning.layout_words import layout_notes, layout_rows
 from engine.planning.training import TrainingReport
@@ -30,6 +31,7 @@ from pages.components import layers as vl
 from pages.components.charts import show
 from pages.components.labels import plain
 from pages.components.layers import ink
+from pages.components.services_parts import picture
 from pages.components.tiles import tile
 
 TRAINING = "training"
@@ -244,7 +246,7 @@ def nothing(report: TrainingReport) -> None:
         )
 
 
-def plan_tab(plan: PlanResult) -> None:
+def plan_tab(plan: PlanResult, model_layers: int) -> None:
     """How the job is split, where memory and time go, and what the whole run takes."""
     left, right = st.columns(2, gap="large")
     with left:
@@ -260,6 +262,9 @@ def plan_tab(plan: PlanResult) -> None:
         _bars(training_view.part_rows(plan), "% of the step", "Share of the step by what it does")
     st.subheader("From steps to the bill", anchor=False)
     answer.table(training_view.goodput_rows(plan), "GPU-hours of the whole run")
+    drawing = training_drawing(plan, model_layers)
+    st.subheader(drawing.title, anchor=False)
+    picture(drawing)
 
 
 def _bars(rows: list[tuple[str, float]], unit: str, alt: str, limit: float = 0.0) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InputError
+from engine.estimate.model_shape import shape_from_size
 from engine.estimate.search import search
 from engine.estimate.training_job import Job, MeasuredSteps, NothingFits
 from engine.estimate.training_plan import plan_training
@@ -57,6 +58,13 @@ def test_the_articles_rules_stand_beside_what_was_computed(answer) -> None:
     assert told["never_mix"].agrees is None
     assert "longer" in told["never_mix_pcie"].computed
     assert all(r.computed and r.rule.misleads for r in told.values())
+
+
+def test_a_model_of_70_billion_is_not_above_70_billion() -> None:
+    # Article 001 takes a pipeline for its own 70B: by its rule tensor parallelism is enough.
+    job = Job(shape_from_size(70), 1e12, (on(H100, "ib-ndr400", 2.0),), gpus=(256, 256))
+    told = {r.rule.id for r in plan_training(job, "time").rules if r.rule.id.startswith("split_")}
+    assert told == {"split_tensor"}
 
 
 def test_a_70b_trains_well_on_sharding_alone_on_a_fast_network() -> None:

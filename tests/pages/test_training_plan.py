@@ -38,7 +38,7 @@ def test_a_plan_is_shown_with_its_figures_and_its_kit(app: Open) -> None:
     labels = [m.label for m in visit.metric]
     assert labels[:2] == ["Days", "Cost"]
     assert "In time" in labels
-    assert [b.proto.label for b in visit.get("download_button")] == ["Launch kit"]
+    assert [b.proto.label for b in visit.get("download_button")] == ["Drawing (SVG)", "Launch kit"]
     charts = visit.get("vega_lite_chart")
     assert len(charts) == 3
     assert all(chart.proto.alt for chart in charts)
@@ -76,5 +76,5 @@ def test_what_fits_nowhere_is_said_with_what_would(app: Open) -> None:
 
 def test_a_folder_that_no_file_can_carry_is_refused_with_what_is_right(app: Open) -> None:
     visit = opened(app, dataset="$(rm -rf /)")
-    assert not visit.get("download_button")
+    assert [b.proto.label for b in visit.get("download_button")] == ["Drawing (SVG)"]
     assert any("full path" in i.value for i in visit.info)
