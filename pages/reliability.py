@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ClusterFitError
+from engine.explain import reliability
 from engine.wording import number, spent
 from engine.workload.reliability_terms import Spot
 from pages.components import labels, reliability_charts, reliability_parts, shell
@@ -41,6 +42,8 @@ with shell.page(TITLE, ":material/health_and_safety:"):
                 st.subheader(labels.plain(curve.title), anchor=False)
                 reliability_charts.size(curve, plan.unit)
                 st.caption(labels.plain(curve.message))
+                if plan.unit == "GPU":
+                    reliability_parts.published(found)
         with by_interval:
             saving = everything.intervals
             st.subheader(labels.plain(saving.title), anchor=False)
@@ -50,10 +53,10 @@ with shell.page(TITLE, ":material/health_and_safety:"):
 
         lost, guarded = st.columns([2, 3], gap="large")
         with lost:
-            gone = spent(found.lost_usd.likely)
+            gone = spent(found.lost_usd.likely) if found.ends else "nearly all"
             st.subheader(labels.plain(f"{gone[0].upper()}{gone[1:]} lost, and where"),
                          anchor=False)  # fmt: skip
-            reliability_charts.losses(found.losses)
+            reliability_charts.losses(found.losses, found.ends)
         with guarded:
             st.subheader("What would change it", anchor=False)
             reliability_parts.choices(found)
@@ -83,7 +86,7 @@ with shell.page(TITLE, ":material/health_and_safety:"):
             term(OF, "checks")
             if terms.checks:
                 term(OF, "check_every_h", placeholder="6")
-                term(OF, "check_pct", placeholder="2")
+                term(OF, "check_pct", placeholder=number(reliability.watch_pct(terms)))
                 term(OF, "sigmas")
 
     reliability_parts.articles(found)

@@ -33,6 +33,12 @@ from engine.estimate.run_reliability import (
     bill,
     outcome,
 )
+from engine.explain.reliability_words import (
+    NEVER_DAYS,
+    share_said,
+    stops_said,
+    two_digits,
+)
 from engine.explain.run_conditions import (
     HOURS_PER_DAY,
     Known,
@@ -43,11 +49,22 @@ from engine.explain.run_conditions import (
     known,
     run_plan,
 )
-from engine.wording import count, duration, rough, spent
+from engine.wording import count, duration, money, number, rough, spent
 from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 
 GPUS_PER_MACHINE = 8  # of the published fleets
+UNCOUNTED = ("slowest machine", "silent corruption")  # in no published share of useful time
+REMEDY = {
+    "slowest machine": "take the slow machine out",
+    "silent corruption": "check as often as loses least, and raise the threshold of its alarms",
+    "checkpoints": "write checkpoints in the background, or less often",
+    "work done again": "save more often, and make a checkpoint quicker",
+    "restarts": "make restarts faster",
+    "reclaimed with notice": "take machines that nobody takes back",
+    "waiting for a machine": "keep spare machines",
+    "spare machines": "keep fewer spare machines",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +101,16 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """All that is told of the reliability of a run. Shares of paid time, hours, US dollars."""
+    """All that is told of the reliability of a run. Shares of paid time, hours, US dollars.
+
+    mtbf : hours at work or restarting between two stops, interruptions with notice among them
+    comparable : useful share as published runs count it, without `UNCOUNTED`
+    """
 
     plan: RunPlan
     sentence: str
     useful: Estimate
+    comparable: Estimate
     mtbf: Estimate
     interval: float
     best_interval: Estimate
@@ -104,6 +126,11 @@ class Reliability:
     sayings: tuple[Saying, ...]
     known: tuple[Known, ...]
     notes: tuple[str, ...]
+
+    @property
+    def ends(self) -> bool:
+        """Whether the run is done within a century."""
+        return self.days.likely < NEVER_DAYS
 
 
 def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
@@ -127,15 +154,15 @@ def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
     sources = tuple(dict.fromkeys(k.source for k in found.values()))
     many = 1.0 if plan.in_step else float(plan.machines)
 
-    def range_of(low_likely: Real, over: Real, unit: str) -> Estimate:
-        return _estimate(float(low_likely), over, unit, sources)
+    def range_of(at: Real, over: Real, unit: str) -> Estimate:
+        return _estimate(float(at), over, unit, sources)
 
-    fleet_mtbf = np.asarray(drawn.mtbf) / many
     result = Reliability(
         plan=plan,
         sentence="",
         useful=range_of(point.useful, drawn.useful, "share"),
-        mtbf=range_of(float(point.mtbf) / many, fleet_mtbf, "h"),
+        comparable=range_of(_comparable(point), _comparable(drawn), "share"),
+        mtbf=range_of(_between_stops(point, many), _between_stops(drawn, many), "h"),
         interval=float(point.interval),
         best_interval=range_of(point.best_interval, drawn.best_interval, "h"),
         failures=range_of(told.failures, spread.failures, "stops"),
@@ -147,11 +174,11 @@ def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
         paid_usd=range_of(told.paid_usd, spread.paid_usd, "USD"),
         losses=losses,
         choices=_choices(plan, terms, found, likely),
-        sayings=_sayings(plan, likely, point),
+        sayings=_sayings(plan, likely, point, found["alarm"].likely),
         known=tuple(found.values()),
-        notes=_notes(plan, point),
+        notes=_notes(plan, point, losses),
     )
-    return replace(result, sentence=_sentence(result))
+    return replace(result, sentence=_sentence(result, likely))
 
 
 def published_fleets() -> tuple[Fleet, ...]:
@@ -171,6 +198,11 @@ def checkpoint_size(plan: RunPlan) -> tuple[float, float] | None:
         return None
     size = plan.params_b * 1e9 * reliability_parameters()["checkpoint_bytes_per_parameter"].likely
     return size, size / 60
+
+
+def watch_pct(terms: ReliabilityTerms) -> float:
+    """Percent of the time that validation takes, as set or as the article's."""
+    return 100 * float(np.max(checks_of(terms, 0.0).share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +235,16 @@ def service_spares(plan: RunPlan, found: dict[str, Known], most: int = 4) -> tup
 # --- parts
 
 
+def _between_stops(result: RunOutcome, machines: float) -> Real:
+    stops = np.asarray(result.failures, float) + result.reclaims
+    return np.asarray(result.active_hours, float) / stops / machines
+
+
+def _comparable(result: RunOutcome) -> Real:
+    uncounted = sum(np.asarray(result.lost(name), float) for name in UNCOUNTED)
+    return np.asarray(result.useful, float) / (1 - uncounted)
+
+
 def _bill(plan: RunPlan, result: RunOutcome) -> RunBill:
     """The bill of the whole fleet: machines out of step each lose their own time."""
     told = bill(result, float(plan.devices), plan.useful_hours, plan.usd_per_device_hour)
@@ -217,13 +259,7 @@ def _estimate(at: float, over: Real, unit: str, sources: tuple[str, ...]) -> Est
     return Estimate(min(float(low), at), at, max(float(high), at), unit, sources)
 
 
-def two_digits(n: float) -> int:
-    """Two significant digits."""
-    digits = 1 - int(np.floor(np.log10(n)))
-    return int(round(n, min(digits, 0)))
-
-
-def _sentence(r: Reliability) -> str:
+def _sentence(r: Reliability, run: RunConditions) -> str:
     plan = r.plan
     machines = count(plan.machines, "machine")
     if plan.service:
@@ -231,19 +267,25 @@ def _sentence(r: Reliability) -> str:
             f"{machines} of {plan.name}: expect a failure every {duration(r.mtbf.likely)}, "
             f"{duration(r.mtbf.low)} to {duration(r.mtbf.high)}."
         )
+    work = f"{count(plan.devices, plan.unit)} for {duration(plan.useful_hours)} of work"
+    if not r.ends:
+        restart, saved = float(np.max(run.restart)), r.interval + float(np.max(run.save))
+        every = duration(r.mtbf.likely)
+        return (
+            f"{work}: practically nothing gets done. The run stops every {every}, a restart takes "
+            f"{duration(restart)} and work is safe only after {duration(saved)}: it would take "
+            "over 100 years."
+        )
     stops = r.stops.likely
-    often = f"about {stops:,.1f} stops" if stops < 9.5 else f"about {stops:,.0f} stops"
-    if stops < 0.05:
-        often = "hardly a stop"
+    often = f"about {stops_said(stops)} stops" if stops >= 0.05 else "hardly a stop"
     return (
-        f"{count(plan.devices, plan.unit)} for {duration(plan.useful_hours)} of work: {often}, "
-        f"{r.useful.likely:.1%} of the paid time useful ({r.useful.low:.1%} to "
-        f"{r.useful.high:.1%}), {spent(r.lost_usd.likely)} of "
-        f"{spent(r.paid_usd.likely)} lost."
+        f"{work}: {often}, {share_said(r.useful.likely)} of the paid time useful "
+        f"({share_said(r.useful.low)} to {share_said(r.useful.high)}), "
+        f"{spent(r.lost_usd.likely)} of {spent(r.paid_usd.likely)} lost."
     )
 
 
-def _notes(plan: RunPlan, point: RunOutcome) -> tuple[str, ...]:
+def _notes(plan: RunPlan, point: RunOutcome, losses: tuple[Loss, ...]) -> tuple[str, ...]:
     notes = []
     if not plan.in_step and not plan.service:
         notes.append(
@@ -251,11 +293,12 @@ def _notes(plan: RunPlan, point: RunOutcome) -> tuple[str, ...]:
             "machine, not the whole run. Spares and slow machines matter little, so they are not "
             "counted."
         )
-    if plan.in_step and float(point.useful) < 0.5:
-        notes.append(
-            "More than half of the paid time is lost: make restarts faster and keep spares before "
-            "adding machines."
-        )
+    if not plan.service and losses and float(point.useful) < 0.5:
+        worst = max(losses, key=lambda loss: loss.share).cause
+        by_spot = plan.spot and float(point.reclaims) > float(point.failures)
+        stopped = worst in ("restarts", "work done again", "reclaimed with notice")
+        cure = REMEDY["reclaimed with notice" if by_spot and stopped else worst]
+        notes.append(f"More than half of the paid time is lost, most of it to {worst}: {cure}.")
     return tuple(notes)
 
 
@@ -267,9 +310,9 @@ def _choices(
     useful_now = float(outcome(run).useful)
     rows = [Choice("As set", useful_now, float(now.days), float(now.paid_usd), 0.0, "", now=True)]
 
-    def add(title: str, changed: RunConditions, note: str) -> None:
+    def add(title: str, changed: RunConditions, note: str, at: RunPlan = plan) -> None:
         result = outcome(changed)
-        told = _bill(plan, result)
+        told = _bill(at, result)
         paid = float(told.paid_usd)
         rows.append(
             Choice(title, float(result.useful), float(told.days), paid,
@@ -288,31 +331,52 @@ def _choices(
         elif pays != run.spares:
             add(count(pays, "hot spare") if pays else "No hot spare", replace(run, spares=pays),
                 "as many as pay for themselves")  # fmt: skip
+    watch = checks_of(terms, found["alarm"].likely)
     if run.checks is None:
-        watch = checks_of(terms, found["alarm"].likely)
-        add(f"Validation every {duration(float(np.max(watch.every)))}, 3 deviations",
-            replace(run, checks=watch), "000's check of gradients, 2% of the time")  # fmt: skip
+        add(f"Validation every {duration(float(np.max(watch.every)))}, {terms.sigmas:g} deviations",
+            replace(run, checks=watch), "000's check of gradients, 7.2 min a time"
+            if terms.check_pct is None else "as set")  # fmt: skip
     else:
         add("No validation", replace(run, checks=None),
             f"errors show after {found['unseen'].likely:g} days")  # fmt: skip
-    errors = float(np.max(run.silent)) * plan.machines
-    watched = run.checks or checks_of(terms, found["alarm"].likely)
-    one = float(np.max(watched.every * watched.share))
-    if plan.in_step and errors > 0 and one > 0:
-        every = float(best_check_interval(one, errors))
-        if every < plan.useful_hours:
-            add(f"Validation every {duration(every)}",
-                replace(run, checks=Checks(every, one / every, terms.sigmas,
-                                           found["alarm"].likely)),
-                "the interval of checks that loses least")  # fmt: skip
+    least = best_watch(run, watch)
+    if plan.in_step and least is not None and float(np.max(least.every)) < plan.useful_hours:
+        sigmas = float(np.max(least.sigmas))
+        add(f"Validation every {duration(float(np.max(least.every)))}, {number(sigmas, digits=2)} "
+            "deviations", replace(run, checks=least), "as often as loses least"
+            + (", about one false alarm a month" if sigmas > terms.sigmas else ""))  # fmt: skip
     faster = parameter("checkpoint_stall_h").low
     if float(np.max(run.save)) > faster:
         add("Checkpoints in the background", replace(run, save=faster, interval=None),
             f"a stall of {duration(faster)}: copy to the host, write while it goes on")  # fmt: skip
     if plan.spot:
-        add("Without spot interruptions", replace(run, reclaims=0.0, requeue=0.0, had=1.0),
-            "at the same price; see below for the price that is right")  # fmt: skip
+        paid = plan.ordinary_usd
+        at = plan if paid is None else replace(plan, usd_per_device_hour=paid)
+        add("Without spot interruptions" if paid is None else
+            f"On demand, at {money(paid)} a {plan.unit}-hour",
+            replace(run, reclaims=0.0, requeue=0.0, had=1.0),
+            "at the same price" if paid is None else "nobody takes the machines back",
+            at)  # fmt: skip
     return tuple(rows)
+
+
+def best_watch(run: RunConditions, watch: Checks) -> Checks | None:
+    """The watch that loses least: its interval, and no more than about one false alarm a month.
+
+    A check takes as long as that of `watch`, and false alarms add to it. None where checks or
+    errors take no time.
+    """
+    one = float(np.max(watch.every)) * float(np.max(watch.share))
+    machines = float(np.max(run.machines))
+    errors = float(np.max(run.silent)) * machines
+    if not (one > 0 and errors > 0):
+        return None
+    every = float(best_check_interval(one, errors))
+    tests = machines * HOURS_PER_MONTH / every
+    sigmas = max(float(np.max(watch.sigmas)), float(alarm_threshold(tests, min(1.0, tests))))
+    pause = float(false_alarms(machines, sigmas)) * float(np.max(watch.pause))
+    every = float(best_check_interval(one + pause, errors))
+    return Checks(every, one / every, sigmas, watch.pause)
 
 
 def spot_break_even(plan: RunPlan, terms: ReliabilityTerms) -> float:
@@ -325,7 +389,31 @@ def spot_break_even(plan: RunPlan, terms: ReliabilityTerms) -> float:
     return paid[0] / paid[1]
 
 
-def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Saying, ...]:
+def spot_words(plan: RunPlan, terms: ReliabilityTerms) -> str:
+    """The price below which spot machines make the run cheaper, and whether theirs is."""
+    share = spot_break_even(plan, terms)
+    if share < 0.01:
+        return (
+            "Spot machines don't make this run cheaper at any price: interruptions come faster "
+            "than it gets on."
+        )
+    said = (
+        f"Spot machines make this run cheaper where they cost less than {share:.0%} of the "
+        "ordinary price, interruptions and restarts counted."
+    )
+    if plan.spot_usd is None or plan.ordinary_usd is None:
+        return said
+    part = plan.spot_usd / plan.ordinary_usd
+    verdict = "cheaper" if part < share else "not cheaper"
+    return (
+        f"{said} Here they cost {money(plan.spot_usd)} against {money(plan.ordinary_usd)} a "
+        f"{plan.unit}-hour, {part:.0%}: {verdict}."
+    )
+
+
+def _sayings(
+    plan: RunPlan, run: RunConditions, point: RunOutcome, pause: float
+) -> tuple[Saying, ...]:
     """The articles' claims on failures beside what is computed for this run."""
     fleet = plan.usd_per_hour
     best = float(point.best_interval)
@@ -338,8 +426,8 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
     fits = value("llama3_mtbf_gpu_hours") * 2 * value("checkpoint_003_share") / every_h
     found = [
         Saying("003", "C295, C296", "A checkpoint every 15 minutes, for 3% of the time",
-               f"Every 15 minutes leaves {share(0.25):.1%} useful, every {duration(best)} "
-               f"{share(best):.1%}. 15 minutes with that stall is right for about "
+               f"Every 15 minutes leaves {share_said(share(0.25))} useful, every {duration(best)} "
+               f"{share_said(share(best))}. 15 minutes with that stall is right for about "
                f"{two_digits(fits):,} GPUs."),
         Saying("003", "C294", "A failure eight hours after the last checkpoint cost $3,600",
                f"Here eight hours of the fleet cost {spent(8 * fleet)}; at the best interval a "
@@ -348,7 +436,7 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
     if plan.in_step:
         found += [
             Saying("000", "C068, C070", "Validation every six hours costs 2% of the time",
-                   _validation(run)),
+                   _validation(run, pause)),
             Saying("001", "C162, C164", "A machine 0.3% slower took throughput down by 72%",
                    "A step waits for its slowest machine, so 0.3% slower is 0.3% slower. 72% less "
                    "needs a machine 3.6 times slower, or time-outs: look for a throttled or "
@@ -370,12 +458,19 @@ def _sayings(plan: RunPlan, run: RunConditions, point: RunOutcome) -> tuple[Sayi
     return tuple(found)
 
 
-def _validation(run: RunConditions) -> str:
+def _validation(run: RunConditions, pause: float) -> str:
     every, cost = value("checkpoint_000_hours"), value("checkpoint_000_share")
-    without = float(outcome(replace(run, checks=None)).useful)
-    checked = float(outcome(replace(run, checks=Checks(every, cost))).useful)
+
+    def useful(checks: Checks | None) -> float:
+        return float(outcome(replace(run, checks=checks)).useful)
+
+    without, checked = useful(None), useful(Checks(every, cost))
+    paused = useful(Checks(every, cost, 3.0, pause))
     verdict = "it pays" if checked > without else "it is insurance, dearer than what it saves"
+    alarms = ""
+    if paused < checked - 0.0005:
+        alarms = f" Pauses for false alarms at 3 deviations bring it down to {share_said(paused)}."
     return (
-        f"Without it {without:.1%} is useful, with it {checked:.1%}: {verdict}, at the rate of "
-        "silent errors that nobody looks for."
+        f"Without it {share_said(without)} is useful, with it {share_said(checked)}: "
+        f"{verdict}, at the rate of silent errors that nobody looks for.{alarms}"
     )

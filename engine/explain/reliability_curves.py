@@ -6,6 +6,7 @@ Each carries the range that holds in 8 of 10 cases, the run of the page, and wha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,15 +14,17 @@ from engine.assessment import Assessment
 from engine.estimate.failure_rates import fleets
 from engine.estimate.run_reliability import best_spares, outcome
 from engine.estimate.whole_run import restart_hours
-from engine.explain.reliability import Reliability, reliability, two_digits
+from engine.explain.reliability import Reliability, reliability
+from engine.explain.reliability_words import share_said, two_digits
 from engine.explain.run_conditions import conditions, draws, known, run_plan
-from engine.wording import count, duration, number
+from engine.wording import count, duration
 from engine.workload.reliability_terms import ReliabilityTerms
 
 Points = tuple[tuple[float, float], ...]
 Bands = tuple[tuple[float, float, float], ...]
 
 SIZES = (1, 131_072)  # of the clusters in the picture, in devices
+LEAST_SHARE = 90.0  # percent, the share that the message names
 LONGEST_TRIED = 24.0  # hours between checkpoints in the picture, at least
 
 
@@ -107,9 +110,8 @@ def size_curve(answer: Assessment, terms: ReliabilityTerms) -> SizeCurve:
             guarded = replace(likely, spares=0 if free else pays)
         best.append((devices, float(outcome(guarded).useful) * 100))
     own = float(outcome(own_run).useful) * 100
-    big = next((d for d, share in points if share < 90), None)
-    title = f"{count(plan.devices, plan.unit)}: {number(own)}% of the paid time is useful"
-    reach = f"It falls below 90% from about {two_digits(big):,} {plan.unit}s on. " if big else ""
+    title = f"{count(plan.devices, plan.unit)}: {share_said(own / 100)} of the paid time is useful"
+    reach = _reach(points, plan.unit)
     cause, dashed = (
         ("the rate of spot interruptions, which nobody publishes by the hour",
          "is without spot interruptions")
@@ -129,8 +131,8 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
     found = known(plan, terms)
     likely, drawn = conditions(plan, terms, found), conditions(plan, terms, found, draws(found))
     best = float(outcome(likely).best_interval)
-    # Wide enough for both articles' marks and for what the user has set.
-    likely, drawn = replace(likely, longest=None), replace(drawn, longest=None)
+    # Wide enough for both articles' marks and for what the user has set; an interval beyond the
+    # run is one save at its end.
     wide = max(best * 6, LONGEST_TRIED, (terms.interval_min or 0) / 60 * 1.5)
     at = np.geomspace(min(best / 20, 0.1), wide, 60)
     share = np.asarray(outcome(replace(likely, interval=at)).useful) * 100
@@ -150,10 +152,23 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
         ),
         tuple(marks),
         title,
-        f"That keeps {kept[best]:.2%} of the time; every 15 minutes {kept[0.25]:.2%}, every 6 "
-        f"hours {kept[6.0]:.2%}. The curve is flat near its top: half or double the best interval "
-        "costs little, ten times too long costs much.",
+        f"That keeps {share_said(kept[best], 2)} of the time; every 15 minutes "
+        f"{share_said(kept[0.25], 2)}, every 6 hours {share_said(kept[6.0], 2)}. The curve is flat "
+        "near its top: half or double the best interval costs little, ten times too long costs "
+        "much.",
     )  # fmt: skip
+
+
+def _reach(points: list[tuple[float, float]], unit: str) -> str:
+    """The size from which less than 90% is useful, read between two points of the curve."""
+    if points[0][1] < LEAST_SHARE:
+        return f"It is below {LEAST_SHARE:g}% at every size. "
+    for (small, above), (large, below) in pairwise(points):
+        if below < LEAST_SHARE:
+            part = (above - LEAST_SHARE) / (above - below)
+            at = two_digits(small * (large / small) ** part)
+            return f"It falls below {LEAST_SHARE:g}% from about {at:,} {unit}s on. "
+    return ""
 
 
 def _scaled(spares: int, machines: float, own: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.assessment import Assessment, StagePlan
+from engine.assessment import Acquisition, Assessment, PriceRef, StagePlan
 from engine.catalogue import load_catalogue
 from engine.cost.cloud import spot_terms
 from engine.cost.parameters import cost_parameters, value
@@ -61,7 +61,8 @@ class RunPlan:
     """The run as the plan and the terms have it.
 
     devices : GPUs or CPU servers; per_machine : of one machine
-    useful_hours : of work if nothing failed; usd_per_device_hour : of the plan's terms
+    useful_hours : of work if nothing failed; usd_per_device_hour : of the run, on spot or not
+    ordinary_usd, spot_usd : for a device and hour of the same hardware where both are on offer
     in_step : all stop when one fails; else the lost task alone is done again
     service : answers requests, so there is no run; its figures are those of a month
     """
@@ -80,6 +81,8 @@ class RunPlan:
     in_step: bool
     service: bool
     params_b: float | None
+    ordinary_usd: float | None = None
+    spot_usd: float | None = None
 
     @property
     def machines(self) -> int:
@@ -107,7 +110,14 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
         usd = stage.price.usd_per_unit_hour
     else:
         usd = stage.usd_per_month.likely / HOURS_PER_MONTH / max(stage.units, 1)
-    spot = stage.acquisition == "spot" if terms.spot is Spot.plan else terms.spot is Spot.on
+    planned = stage.acquisition == "spot"
+    spot = planned if terms.spot is Spot.plan else terms.spot is Spot.on
+    provider = stage.price.provider if stage.price else ""
+    other = _offer(answer, stage, "on_demand" if planned else "spot")
+    other_usd = other.usd_per_unit_hour if other else None
+    ordinary_usd, spot_usd = (other_usd, usd) if planned else (usd, other_usd)
+    if other is not None and spot != planned:
+        usd, provider = other.usd_per_unit_hour, other.provider
     if terms.run_days is not None:
         hours = terms.run_days * HOURS_PER_DAY
     else:
@@ -123,13 +133,24 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
         useful_hours=max(hours, 1e-3),
         usd_per_device_hour=usd,
         acquisition=stage.acquisition,
-        provider=stage.price.provider if stage.price else "",
+        provider=provider,
         spot=spot,
         owned=stage.acquisition == "buy",
         in_step=workload.kind in IN_STEP and not service,
         service=service,
         params_b=workload.model_params_b,
+        ordinary_usd=ordinary_usd,
+        spot_usd=spot_usd,
     )
+
+
+def _offer(answer: Assessment, stage: StagePlan, terms: Acquisition) -> PriceRef | None:
+    """The lowest price of the same hardware on other terms, among the options."""
+    prices = [
+        s.price for o in answer.options for s in o.stages
+        if s.sku == stage.sku and s.acquisition == terms and s.price is not None
+    ]  # fmt: skip
+    return min(prices, key=lambda p: p.usd_per_unit_hour, default=None)
 
 
 def _useful_hours(answer: Assessment, stage: StagePlan) -> float:
@@ -253,9 +274,16 @@ def _exact(usual: Known, own: float) -> Known:
 
 
 def checks_of(terms: ReliabilityTerms, pause: Real) -> Checks:
-    """The watch for silent corruption: the article's (every 6 hours, 2%) where nothing is set."""
-    every = terms.check_every_h or value("checkpoint_000_hours")
-    share = value("checkpoint_000_share") if terms.check_pct is None else terms.check_pct / 100
+    """The watch for silent corruption: the article's (every 6 hours, 2%) where nothing is set.
+
+    A check takes as long however often it comes: 2% of six hours is 12% of one.
+    """
+    usual = value("checkpoint_000_hours")
+    every = terms.check_every_h or usual
+    if terms.check_pct is None:
+        share = value("checkpoint_000_share") * usual / every
+    else:
+        share = terms.check_pct / 100
     return Checks(every=every, share=share, sigmas=terms.sigmas, pause=pause)
 
 
@@ -284,6 +312,7 @@ def conditions(
         save=at["save"],
         restart=at["restart"],
         interval=None if terms.interval_min is None else terms.interval_min / 60,
+        soonest=reliability_parameters()["soonest_checkpoint_h"].likely,
         longest=plan.useful_hours if plan.in_step else None,
         swap_share=np.minimum(at["swap_share"], 1.0),
         repair=at["repair"],

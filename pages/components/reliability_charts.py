@@ -8,6 +8,7 @@ from typing import Any
 from engine.estimate.failure_rates import Fleet
 from engine.explain.reliability import Loss
 from engine.explain.reliability_curves import IntervalCurve, SizeCurve
+from engine.explain.reliability_words import share_said
 from engine.wording import number, spent
 from pages.components import labels
 from pages.components.charts import show
@@ -62,7 +63,9 @@ def size(curve: SizeCurve, unit: str) -> None:
     tips = [{"field": "name", "title": "Run"}, {"field": "said", "title": "Useful time"},
             {"field": "x", "title": f"{unit}s", "format": ","},
             {"field": "source", "title": "Source"}]  # fmt: skip
-    mine = [{"x": curve.own[0], "y": curve.own[1], "label": f"yours {number(curve.own[1])}%"}]
+    mine = [
+        {"x": curve.own[0], "y": curve.own[1], "label": f"yours {share_said(curve.own[1] / 100)}"}
+    ]
     side = "left" if curve.own[0] < 64 else "right"
     # Beyond the middle of the axis there is room to the right of a mark, before it to the left.
     sides = (([p for p in published if p["x"] <= 4096], "right", -8),
@@ -134,12 +137,15 @@ def interval(curve: IntervalCurve) -> None:
           "Useful share of the paid time, %")  # fmt: skip
 
 
-def losses(found: Sequence[Loss]) -> None:
-    """What the lost time goes to, in percent of the paid time and in dollars."""
+def losses(found: Sequence[Loss], ends: bool = True) -> None:
+    """What the lost time goes to, in percent of the paid time and in dollars.
+
+    ends : one that never ends has no bill, so no dollars
+    """
     rows = [
         {"cause": loss.cause, "x": loss.share * 100,
-         "label": f"{loss.cause[0].upper()}{loss.cause[1:]}: {loss.share:.1%} · "
-                  f"{spent(loss.usd)}"}
+         "label": f"{loss.cause[0].upper()}{loss.cause[1:]}: {share_said(loss.share)}"
+                  + (f" · {spent(loss.usd)}" if ends else "")}
         for loss in sorted(found, key=lambda loss: -loss.share)
     ]  # fmt: skip
     spec = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.assessment import Assessment
-from engine.explain import reliability
+from engine.explain import reliability, reliability_words
 from engine.explain.reliability import Reliability
 from engine.explain.reliability_curves import Shown
 from engine.explain.reliability_curves import shown as work_out
@@ -34,35 +34,31 @@ def _shown(key: tuple[str, ...], _answer: Assessment, _terms: ReliabilityTerms) 
     return work_out(_answer, _terms)
 
 
-def _stops(n: float) -> str:
-    """An expected count: rare ones keep their digits."""
-    if n < 0.01:
-        return "under 0.01"
-    return labels.number(n, digits=2) if n < 10 else f"{n:,.0f}"
-
-
 def figures(found: Reliability) -> None:
     """The four figures of the run, each with the range that holds in 8 of 10 cases."""
     mtbf, useful, stops = found.mtbf, found.useful, found.stops
-    days = [labels.duration(d * 24) for d in (found.days.low, found.days.likely, found.days.high)]
+    days = [
+        reliability_words.takes(d) for d in (found.days.low, found.days.likely, found.days.high)
+    ]
+    share, said = reliability_words.share_said, reliability_words.stops_said
     with st.grid(columns=4, min_column_width=170):
         tile(
-            "A failure every",
+            "A stop every" if found.plan.spot else "A failure every",
             labels.duration(mtbf.likely),
             f"{labels.duration(mtbf.low)} to {labels.duration(mtbf.high)}",
-            "Mean time between failures that stop the run, spot interruptions among them",
+            "Mean time of work between two stops, spot interruptions among them",
         )
         tile(
             "Expected restarts",
-            _stops(stops.likely),
-            f"{_stops(stops.low)} to {_stops(stops.high)}",
-            f"Failures {_stops(found.failures.likely)}, spot interruptions "
-            f"{_stops(found.reclaims.likely)}",
+            said(stops.likely),
+            f"{said(stops.low)} to {said(stops.high)}",
+            f"Failures {said(found.failures.likely)}, spot interruptions "
+            f"{said(found.reclaims.likely)}",
         )
         tile(
             "Useful share",
-            f"{useful.likely:.1%}",
-            f"{useful.low:.1%} to {useful.high:.1%}",
+            share(useful.likely),
+            f"{share(useful.low)} to {share(useful.high)}",
             "Of the time that is paid: the goodput",
         )
         tile(
@@ -71,14 +67,19 @@ def figures(found: Reliability) -> None:
             f"{days[0]} to {days[2]}",
             f"{labels.duration(found.plan.useful_hours)} of useful work",
         )
-    st.caption(
-        plain(
-            f"Lost: {spent(found.lost_usd.likely)}, "
-            f"{spent(found.lost_usd.low)} to {spent(found.lost_usd.high)}, or "
-            f"{labels.number(found.lost_hours.likely)} {found.plan.unit}-hours. A range holds in 8 "
-            "of 10 cases."
+    if found.ends:
+        low, high = (
+            reliability_words.paid_said(usd, days)
+            for usd, days in ((found.lost_usd.low, found.days.low),
+                              (found.lost_usd.high, found.days.high))
+        )  # fmt: skip
+        st.caption(
+            plain(
+                f"Lost: {spent(found.lost_usd.likely)}, {low} to {high}, or "
+                f"{labels.number(found.lost_hours.likely)} {found.plan.unit}-hours. A range holds "
+                "in 8 of 10 cases."
+            )
         )
-    )
 
 
 def _up(share: float) -> str:
@@ -109,9 +110,12 @@ def choices(found: Reliability) -> None:
     """The run as set, and each way to guard it with what it changes."""
     rows = []
     for c in found.choices:
+        ends = c.days < reliability_words.NEVER_DAYS
         saved = (
             ""
-            if c.now
+            if c.now or not ends
+            else "it ends"
+            if not found.ends
             else "within a cent"
             if abs(c.saves_usd) < CENT
             else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
@@ -119,9 +123,9 @@ def choices(found: Reliability) -> None:
         rows.append(
             {
                 "Way": plain(c.title) + (f"  \n:small[{plain(c.note)}]" if c.note else ""),
-                "Useful": f"{c.useful:.1%}",
-                "Takes": plain(labels.duration(c.days * 24)),
-                "Paid": plain(spent(c.paid_usd)),
+                "Useful": reliability_words.share_said(c.useful),
+                "Takes": plain(reliability_words.takes(c.days)),
+                "Paid": plain(reliability_words.paid_said(c.paid_usd, c.days)),
                 "Difference": plain(saved),
             }
         )
@@ -130,12 +134,24 @@ def choices(found: Reliability) -> None:
 
 def spot_price(plan: RunPlan, terms: ReliabilityTerms) -> None:
     """The price below which spot machines make the run cheaper."""
-    share = reliability.spot_break_even(plan, terms)
     st.caption(
         plain(
-            f"Spot machines make this run cheaper where they cost less than {share:.0%} of the "
-            "ordinary price, interruptions and restarts counted. Article 003 says that spot is fit "
-            "for production if built for preemption (C313): at that price, yes."
+            f"{reliability.spot_words(plan, terms)} Article 003 says that spot is fit for "
+            "production if built for preemption (C313): at such a price, yes."
+        )
+    )
+
+
+def published(found: Reliability) -> None:
+    """What to compare with the diamonds of the picture by size."""
+    same = found.comparable
+    share = reliability_words.share_said
+    st.caption(
+        plain(
+            "Published shares count neither the wait for the slowest machine nor corruption that "
+            f"nobody saw: counted so, yours is {share(same.likely)} ({share(same.low)} to "
+            f"{share(same.high)}). OPT-175B's 58% has hours in it in which nobody restarted it. "
+            "Evaluations and planned stops stand in the training plan, not here."
         )
     )
 
