@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import lognorm
 
 from engine.catalogue import load_catalogue
@@ -43,6 +44,29 @@ def test_answers_of_one_token_wait_as_before_one_server() -> None:
     for load in (0.2, 0.5, 0.8):
         found = processor_sharing(load / 0.1, 1.0, 0.01, 0.0, 0.1, prompt=24_576)
         assert float(found.ttft_s) == pytest.approx(0.1 + load * 0.1 / (2 * (1 - load)), rel=0.01)
+
+
+def waits_of_one_length(wait: float, load: float) -> float:
+    """Share of requests of a single server and one length 1 that wait no longer (Erlang 1909)."""
+    ahead = [load * (j - wait) for j in range(int(wait) + 1)]
+    return (1 - load) * math.fsum(
+        a**j / math.factorial(j) * math.exp(-a) for j, a in enumerate(ahead)
+    )
+
+
+@pytest.mark.parametrize("percentile", [0.95, 0.99])
+@pytest.mark.parametrize("load", [0.5, 0.7, 0.85])
+def test_percentiles_of_prompts_of_one_length_are_erlang_s(load: float, percentile: float) -> None:
+    """Prompts of twelve chunks, one second each, and hardly anybody to answer: M/D/1."""
+    one, batch = np.ones((1, 1)), np.geomspace(1e-7, 200.0, 4000)[None]
+    found = operating_points(
+        batch, 1e-3 * np.ones_like(batch), one, one, 24_576 * one, 2 * one, percentile=percentile,
+        cv=0.0,
+    )  # fmt: skip
+    steady = np.isfinite(found.ttft[0])
+    told = float(np.interp(load, found.rate[0][steady], found.ttft[0][steady]))
+    exact = brentq(lambda x: waits_of_one_length(x, load) - percentile, 0.01, 25.0)
+    assert told == pytest.approx(1.0 + exact, rel=0.02)
 
 
 def test_steps_without_a_limit_take_in_all_that_came() -> None:
