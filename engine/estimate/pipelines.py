@@ -6,7 +6,8 @@ one stage hands to the next costs time where it changes hardware, and money wher
 provider. All 2^n placements are worked out at once, on points and draws alike.
 
 Time of a stage on n units (Amdahl): A + B/n, with A = (1 − p)·h and B = p·h on CPU servers, p·h/s
-on GPUs (`jobs.cpu_parts` and `jobs.gpu_parts`, which count disks and network too). Paid are
+on GPUs (`jobs.cpu_parts` and `jobs.gpu_parts`, which count disks and network too), and with σ·B of B moved
+to A for what further units lose to one another. Paid are
 n·(A + B/n + hand-over + start). The cheapest units inside the deadline follow from Lagrange's
 condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
 
@@ -46,6 +47,7 @@ class Stage:
     io_share : of the hours spent on disks and network; splits : all of it divides by machines, as
         with many small tasks, and `fraction` is only what a GPU can take over
     standing : units that are kept all month for a service, on (CPU servers, GPUs); its hours are 0
+    contention : what each further unit loses to the others, σ of the Universal Scalability Law
     """
 
     name: str
@@ -56,6 +58,7 @@ class Stage:
     standing: tuple[float, float] | None = None
     io_share: float = 0.0
     splits: bool = False
+    contention: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Hardware:
 
     region : where it is rented, empty where it may be anywhere
     servers : speed of one unit's processors in reference servers
+    start_h : paid before a rented machine works, in each run; no more than leaving it on
     step : units that are rented or bought together
     owned : US dollars a month of owning so many units that work so many hours a month each, and
         whether others are owned beside them; None where they are rented by the hour
@@ -76,6 +80,7 @@ class Hardware:
     network_gbit: float
     step: int = 1
     region: str = ""
+    start_h: float = 0.0
     owned: Callable[[Array, Array, NDArray[np.bool_]], Array] | None = None
 
 
@@ -84,14 +89,13 @@ class Terms:
     """Under which a run is placed.
 
     deadline_h : for one run; runs_per_month : one after the other
-    start_h : paid before a machine works; wire_share : of the network's rate
+    wire_share : of the network's rate
     egress_usd : price of a month's GB that leave a provider for another
     region_usd_per_gb : price of a GB between two regions of one provider
     """
 
     deadline_h: float
     runs_per_month: float
-    start_h: float
     wire_share: float
     egress_usd: Callable[[str, float], float]
     region_usd_per_gb: float = 0.0
@@ -141,7 +145,11 @@ def time_parts(
     serial, divisible = jobs.cpu_parts(hours, p, b, stage.splits)
     rate = np.where(speedup > 1.0, speedup, host_servers)
     on_gpu = jobs.gpu_parts(hours, p, b, rate, host_servers, stage.splits)
-    return serial, np.asarray(divisible / cpu_servers), *on_gpu
+    sigma = np.asarray(stage.contention)
+    return (
+        *jobs.with_contention(serial, np.asarray(divisible / cpu_servers), sigma),
+        *jobs.with_contention(*on_gpu, sigma),
+    )
 
 
 def place(
@@ -182,14 +190,17 @@ def place(
     moved = _moved_hours(stages, on_gpu, cpu, gpu, terms)[:, None, :]
     runs = max(terms.runs_per_month, 1e-9)
     limit = min(terms.deadline_h, HOURS_PER_MONTH / runs)
-    paid_serial = serial + moved + terms.start_h
+    start = np.where(at, gpu.start_h, cpu.start_h)
+    paid_serial = serial + moved + start
     room = limit - (serial + moved).sum(axis=2, keepdims=True)
     standing = np.array([s.standing or (0.0, 0.0) for s in stages])
     kept = np.ceil(np.where(at, standing[:, 1], standing[:, 0]) / step - 1e-9) * step
     if cpu.owned is None or gpu.owned is None:
         units, fits = _units(divisible, paid_serial, price, room, step)
         took = serial + divisible / units
-        stage_usd = runs * price * units * (paid_serial + divisible / units) * batch
+        busy = runs * (took + moved)
+        starting = np.minimum(runs * start, np.maximum(HOURS_PER_MONTH - busy, 0.0))
+        stage_usd = price * units * (busy + starting) * batch
         stage_usd = stage_usd + kept * price * HOURS_PER_MONTH
     else:
         units, fits = _shared(divisible, at & batch, ~at & batch, room, cpu, gpu)

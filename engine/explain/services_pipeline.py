@@ -172,7 +172,6 @@ def placed_on(setup: Setting) -> PipelinePlan:
     terms = Terms(
         deadline_h=float(x["patience_h"][0]) if not told.stage_hours else _deadline(w),
         runs_per_month=float(x["runs_per_month"][0]),
-        start_h=rows["start_min"].likely / 60,
         wire_share=rows["wire_share"].likely,
         egress_usd=lambda provider, gb: 0.0 if owned else _egress(catalogue, provider, gb),
         region_usd_per_gb=catalogue.running["egress-inter-region"].likely,
@@ -296,12 +295,13 @@ def _hardware(unit: Unit, rows: dict[str, Named], ctx: Context) -> Hardware:
         each = owner.units_per_machine
         hour = price.likely / HOURS_PER_MONTH
         bill = partial(_bill, owner, ctx.workload.horizon_months)
-        return Hardware(unit.name, "own rooms", hour, servers, network, each, "", bill)
+        return Hardware(unit.name, "own rooms", hour, servers, network, each, owned=bill)
     provider = price.ref.provider if price.ref is not None else "your quote"
     region = price.ref.region if price.ref is not None else ""
     return Hardware(
         unit.name, provider, price.likely, servers, network, unit.per_machine,
         "" if region == "any" else region,
+        start_h=ctx.inputs.ranges[f"{unit.hardware}_start_h"].likely,
     )  # fmt: skip
 
 
@@ -323,9 +323,13 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
     """The stages as they are on this pair: a faster GPU speeds up more."""
     ctx = setup.context
     relative = accelerator_speed(gpu, ctx)
+    sigma = float(x["contention"][0])
     if told.stage_hours:
         return [
-            Stage(name, hours, pct / 100, s if s <= 1 else max(s * relative, 1.0), gb)
+            Stage(
+                name, hours, pct / 100, s if s <= 1 else max(s * relative, 1.0), gb,
+                contention=sigma,
+            )  # fmt: skip
             for name, hours, s, pct, gb in zip(
                 told.names, told.stage_hours, told.stage_speedups, told.stage_fractions_pct,
                 told.stage_gb, strict=True,
@@ -349,6 +353,7 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
                 gb,
                 io_share=float(x[part.key("io_share")][0]),
                 splits=part.splits,
+                contention=sigma,
             )
         )
     return found

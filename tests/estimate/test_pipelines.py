@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -19,8 +20,8 @@ def free(provider: str, gb: float) -> float:
     return 0.0
 
 
-def terms(deadline_h: float = 1e6, runs: float = 1.0, start_h: float = 0.0) -> p.Terms:
-    return p.Terms(deadline_h, runs, start_h, 1.0, free)
+def terms(deadline_h: float = 1e6, runs: float = 1.0) -> p.Terms:
+    return p.Terms(deadline_h, runs, 1.0, free)
 
 
 def test_every_placement_once() -> None:
@@ -57,7 +58,7 @@ def test_a_hand_over_costs_time_and_money() -> None:
         return gb * 0.1 if provider == "A" else 0.0
 
     stages = [p.Stage("a", 1, 1.0, 1, 450), p.Stage("b", 1, 1.0, 10)]
-    asked = p.Terms(1e6, 10, 0.0, 1.0, egress)
+    asked = p.Terms(1e6, 10, 1.0, egress)
     found = p.place(stages, CPU, GPU, asked)
     row = found.on_gpu.tolist().index([False, True])
     assert found.moved_hours[row, 0].tolist() == pytest.approx([0, 0.1])
@@ -72,7 +73,7 @@ def test_a_hand_over_costs_time_and_money() -> None:
 def test_regions_of_one_provider_are_apart() -> None:
     # 450 GB a run, ten runs a month, at 0.02 $ a GB: 90 $; between the same regions nothing.
     stages = [p.Stage("a", 1, 1.0, 1, 450), p.Stage("b", 1, 1.0, 10)]
-    asked = p.Terms(1e6, 10, 0.0, 1.0, free, 0.02)
+    asked = p.Terms(1e6, 10, 1.0, free, 0.02)
     east = p.Hardware("server", "A", 4.0, 1.0, 10.0, region="us-east-1")
     west = p.Hardware("GPU", "A", 3.0, 1 / 6, 10.0, region="us-west-2")
     here = p.Hardware("GPU", "A", 3.0, 1 / 6, 10.0, region="us-east-1")
@@ -105,7 +106,8 @@ def test_a_month_holds_the_runs() -> None:
 def test_units_are_near_the_best_of_all_whole_numbers(deadline: float) -> None:
     # Brute force over units of two stages; the rounded optimum may cost a machine too many.
     stages = [p.Stage("a", 12, 0.9, 1), p.Stage("b", 20, 0.95, 1)]
-    found = p.place(stages, CPU, GPU, terms(deadline, start_h=0.1))
+    server = dataclasses.replace(CPU, start_h=0.1)
+    found = p.place(stages, server, GPU, terms(deadline))
     best = math.inf
     for n, m in itertools.product(range(1, 40), repeat=2):
         hours = 1.2 + 10.8 / n + 1.0 + 19.0 / m
@@ -113,6 +115,29 @@ def test_units_are_near_the_best_of_all_whole_numbers(deadline: float) -> None:
             usd = 4 * (n * (1.2 + 0.1) + 10.8 + m * (1.0 + 0.1) + 19.0)
             best = min(best, usd)
     assert best <= found.usd[0, 0] <= best * 1.05
+
+
+def test_further_machines_lose_time_to_one_another() -> None:
+    # 60 h that divide, 1% lost for each further server, within 10 h: 60 · (1 + 0.01(n − 1))/n ≤ 10
+    # holds from n = 6.32 on, so 7: 60 · 1.06/7 = 9.09 h.
+    found = p.place([p.Stage("a", 60, 1.0, 1, contention=0.01)], CPU, GPU, terms(10))
+    assert found.units[0, 0, 0] == 7
+    assert found.hours[0, 0] == pytest.approx(60 * 1.06 / 7)
+    assert found.usd[0, 0] == pytest.approx(4 * 60 * 1.06)
+
+
+def test_each_kind_of_machine_starts_in_its_own_time() -> None:
+    # 8 runs of 10 h: a server at $4 is paid 10 h and a minute each, a GPU at $3 2 h and 4 minutes.
+    server, gpu = dataclasses.replace(CPU, start_h=1 / 60), dataclasses.replace(GPU, start_h=4 / 60)
+    found = p.place([p.Stage("a", 10, 0.9, 9)], server, gpu, terms(runs=8))
+    assert found.usd[:, 0].tolist() == pytest.approx([8 * 4 * 601 / 60, 8 * 3 * 124 / 60])
+
+
+def test_starting_costs_no_more_than_leaving_a_machine_on() -> None:
+    # 70 runs of 10 h fill 700 of 730 hours: an hour's start before each would be 770.
+    server = dataclasses.replace(CPU, start_h=1.0)
+    found = p.place([p.Stage("a", 10, 0.0, 1)], server, GPU, terms(runs=70))
+    assert found.usd[0, 0] == pytest.approx(730 * 4)
 
 
 def test_a_service_is_kept_all_month_in_whole_units() -> None:
