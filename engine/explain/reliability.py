@@ -54,7 +54,6 @@ from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import HOURS_PER_MONTH
 
 GPUS_PER_MACHINE = 8  # of the published fleets
-UNCOUNTED = ("slowest machine", "silent corruption")  # in no published share of useful time
 REMEDY = {
     "slowest machine": "take the slow machine out",
     "silent corruption": "check as often as loses least, and raise the threshold of its alarms",
@@ -104,7 +103,8 @@ class Reliability:
     """All that is told of the reliability of a run. Shares of paid time, hours, US dollars.
 
     mtbf : hours at work or restarting between two stops, interruptions with notice among them
-    comparable : useful share as published runs count it, without `UNCOUNTED`
+    comparable : useful share as published runs count it: all time in which steps are made, those
+        that wait for the slowest machine and those that an unseen corruption spoils among them
     """
 
     plan: RunPlan
@@ -161,7 +161,7 @@ def reliability(answer: Assessment, terms: ReliabilityTerms) -> Reliability:
         plan=plan,
         sentence="",
         useful=range_of(point.useful, drawn.useful, "share"),
-        comparable=range_of(_comparable(point), _comparable(drawn), "share"),
+        comparable=range_of(_comparable(likely, point), _comparable(likely, drawn), "share"),
         mtbf=range_of(_between_stops(point, many), _between_stops(drawn, many), "h"),
         interval=float(point.interval),
         best_interval=range_of(point.best_interval, drawn.best_interval, "h"),
@@ -240,9 +240,9 @@ def _between_stops(result: RunOutcome, machines: float) -> Real:
     return np.asarray(result.active_hours, float) / stops / machines
 
 
-def _comparable(result: RunOutcome) -> Real:
-    uncounted = sum(np.asarray(result.lost(name), float) for name in UNCOUNTED)
-    return np.asarray(result.useful, float) / (1 - uncounted)
+def _comparable(run: RunConditions, result: RunOutcome) -> Real:
+    spoilt = 0.0 if run.checks is not None else result.lost("silent corruption")
+    return np.asarray(result.useful, float) + result.lost("slowest machine") + spoilt
 
 
 def _bill(plan: RunPlan, result: RunOutcome) -> RunBill:

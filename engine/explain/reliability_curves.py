@@ -25,6 +25,7 @@ Bands = tuple[tuple[float, float, float], ...]
 
 SIZES = (1, 131_072)  # of the clusters in the picture, in devices
 LEAST_SHARE = 90.0  # percent, the share that the message names
+HOPELESS = 0.01  # useful share below which no interval is worth a picture's advice
 LONGEST_TRIED = 24.0  # hours between checkpoints in the picture, at least
 
 
@@ -145,6 +146,17 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
     title = f"Save every {duration(best)}"
     if plan.in_step and best >= plan.useful_hours * (1 - 1e-9):
         title = "A run this short needs no save before its end"
+    message = (
+        f"That keeps {share_said(kept[best], 2)} of the time; every 15 minutes "
+        f"{share_said(kept[0.25], 2)}, every 6 hours {share_said(kept[6.0], 2)}. The curve is flat "
+        "near its top: half or double the best interval costs little, ten times too long costs "
+        "much."
+    )
+    if kept[best] < HOPELESS:
+        title = "No interval of checkpoints helps"
+        message = (
+            f"Even the best, every {duration(best)}, keeps {share_said(kept[best], 2)} of the time."
+        )
     return IntervalCurve(
         tuple((float(t) * 60, float(s)) for t, s in zip(at, share, strict=True)),
         tuple(
@@ -152,10 +164,7 @@ def interval_curve(answer: Assessment, terms: ReliabilityTerms) -> IntervalCurve
         ),
         tuple(marks),
         title,
-        f"That keeps {share_said(kept[best], 2)} of the time; every 15 minutes "
-        f"{share_said(kept[0.25], 2)}, every 6 hours {share_said(kept[6.0], 2)}. The curve is flat "
-        "near its top: half or double the best interval costs little, ten times too long costs "
-        "much.",
+        message,
     )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ def size(curve: SizeCurve, unit: str) -> None:
         {"x": curve.own[0], "y": curve.own[1], "label": f"yours {share_said(curve.own[1] / 100)}"}
     ]
     side = "left" if curve.own[0] < 64 else "right"
+    under = 16 if curve.own[1] > 15 else -12  # near the axis the label stands above its mark
     # Beyond the middle of the axis there is room to the right of a mark, before it to the left.
     sides = (([p for p in published if p["x"] <= 4096], "right", -8),
              ([p for p in published if p["x"] > 4096], "left", 8))  # fmt: skip
@@ -85,7 +86,7 @@ def size(curve: SizeCurve, unit: str) -> None:
          "mark": {"type": "point", "filled": True, "size": 120, "opacity": 1}, "encoding": at},
         {"data": {"values": mine},
          "mark": {"type": "text", "fontSize": 13, "fontWeight": "bold", "align": side,
-                  "dx": -6 if side == "right" else 4, "dy": 16, "color": ink()},
+                  "dx": -6 if side == "right" else 4, "dy": under, "color": ink()},
          "encoding": {**at, "text": {"field": "label"}}},
     ]  # fmt: skip
     layers += [
@@ -124,11 +125,15 @@ def interval(curve: IntervalCurve) -> None:
         {"data": {"values": [{"x": v} for v, _ in curve.marks]},
          "mark": {"type": "rule", "strokeDash": [3, 4], "color": ink()}, "encoding": {"x": x}},
     ]  # fmt: skip
-    for i, (v, text) in enumerate(sorted(curve.marks)):
-        up = 8 + 16 * (len(curve.marks) - 1 - i)
+    marks, first = sorted(curve.marks), curve.points[0][0]
+    for i, (v, text) in enumerate(marks):
+        up = 8 + 16 * (len(marks) - 1 - i)
+        # A label stands to the left of its mark where the next one would run through it.
+        crowded = i + 1 < len(marks) and marks[i + 1][0] < 6 * v and v > 4 * first
         layers.append(
             {"data": {"values": [{"x": v, "text": text}]},
-             "mark": {"type": "text", "fontSize": 12, "align": "left", "dx": 5, "color": ink(),
+             "mark": {"type": "text", "fontSize": 12, "color": ink(),
+                      "align": "right" if crowded else "left", "dx": -5 if crowded else 5,
                       "fontWeight": "bold" if text in ("best", "yours") else "normal",
                       "y": {"expr": f"height - {up}"}},
              "encoding": {"x": x, "text": {"field": "text"}}}

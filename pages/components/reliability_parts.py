@@ -34,6 +34,11 @@ def _shown(key: tuple[str, ...], _answer: Assessment, _terms: ReliabilityTerms) 
     return work_out(_answer, _terms)
 
 
+def _range(low: str, high: str) -> str:
+    """A range in words; one whose ends read alike is said once."""
+    return low if low == high else f"{low} to {high}"
+
+
 def figures(found: Reliability) -> None:
     """The four figures of the run, each with the range that holds in 8 of 10 cases."""
     mtbf, useful, stops = found.mtbf, found.useful, found.stops
@@ -45,26 +50,26 @@ def figures(found: Reliability) -> None:
         tile(
             "A stop every" if found.plan.spot else "A failure every",
             labels.duration(mtbf.likely),
-            f"{labels.duration(mtbf.low)} to {labels.duration(mtbf.high)}",
+            _range(labels.duration(mtbf.low), labels.duration(mtbf.high)),
             "Mean time of work between two stops, spot interruptions among them",
         )
         tile(
             "Expected restarts",
             said(stops.likely),
-            f"{said(stops.low)} to {said(stops.high)}",
+            _range(said(stops.low), said(stops.high)),
             f"Failures {said(found.failures.likely)}, spot interruptions "
             f"{said(found.reclaims.likely)}",
         )
         tile(
             "Useful share",
             share(useful.likely),
-            f"{share(useful.low)} to {share(useful.high)}",
+            _range(share(useful.low), share(useful.high)),
             "Of the time that is paid: the goodput",
         )
         tile(
             "On the calendar",
             days[1],
-            f"{days[0]} to {days[2]}",
+            _range(days[0], days[2]),
             f"{labels.duration(found.plan.useful_hours)} of useful work",
         )
     if found.ends:
@@ -122,11 +127,11 @@ def choices(found: Reliability) -> None:
         )
         rows.append(
             {
-                "Way": plain(c.title) + (f"  \n:small[{plain(c.note)}]" if c.note else ""),
+                "Way": plain(c.title) + (f"  \n:gray[{plain(c.note)}]" if c.note else ""),
                 "Useful": reliability_words.share_said(c.useful),
                 "Takes": plain(reliability_words.takes(c.days)),
                 "Paid": plain(reliability_words.paid_said(c.paid_usd, c.days)),
-                "Difference": plain(saved),
+                "Change": plain(saved),
             }
         )
     st.table(rows, hide_index=True)
@@ -148,9 +153,10 @@ def published(found: Reliability) -> None:
     share = reliability_words.share_said
     st.caption(
         plain(
-            "Published shares count neither the wait for the slowest machine nor corruption that "
-            f"nobody saw: counted so, yours is {share(same.likely)} ({share(same.low)} to "
-            f"{share(same.high)}). OPT-175B's 58% has hours in it in which nobody restarted it. "
+            "Published shares count as useful also the wait for the slowest machine and work that "
+            f"an unseen corruption spoils: so counted, yours is {share(same.likely)} "
+            f"({_range(share(same.low), share(same.high))}). OPT-175B's 58% has hours in it in "
+            "which nobody restarted it. "
             "Evaluations and planned stops stand in the training plan, not here."
         )
     )
