@@ -85,6 +85,8 @@ def quantity(amount: float, unit: str) -> str:
         return f"{money(amount)} a {_PER.get(per, per)}" if per else money(amount)
     if unit in ("h", "hours"):
         return duration(amount)
+    if unit == "days" and 0 < abs(amount) < 1:  # a deadline of minutes reads in minutes
+        return duration(amount * 24)
     if unit == "ms" and amount >= LONG_MS:
         return duration(amount / 3.6e6)
     return number(amount * 100, "%") if unit == "share" else number(amount, unit)

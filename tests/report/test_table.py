@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.assessment import Assessment
 from engine.report.table import COLUMNS, Row, harmless, rows, to_csv, to_json, to_text, to_xlsx
 from engine.report.words import interval
-from engine.wording import duration, money, number, percent
+from engine.wording import duration, money, number, percent, quantity
 from engine.workload.workload import Workload, parse
 from tests.report.sample import FULL, NAME, assessment, without_extras
 
@@ -219,3 +219,11 @@ def test_every_answer_of_a_full_workload_has_its_row() -> None:
 )
 def test_figures_read_well(said: str, words: str) -> None:
     assert said == words
+
+
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [(0.003, "4.3 min"), (0.5, "12 h"), (1.5, "1.5 days"), (30, "30 days")],
+)
+def test_a_deadline_of_minutes_reads_in_minutes(days: float, text: str) -> None:
+    assert quantity(days, "days") == text  # 0.003 × 24 × 60 = 4.32
