@@ -68,7 +68,8 @@ def day(found: DayPicture) -> Layer:
     x = {"field": "x", "type": "ordinal", "title": "Hour of the day",
          "axis": {"labelAngle": 0, "grid": False, "titleFontSize": 9, "labelFontSize": 9,
                   "values": [0, 4, 8, 12, 16, 20], "labelExpr": "datum.value + ':00'"}}  # fmt: skip
-    whole = {"tickCount": 4, "tickMinStep": 1, "format": "~s"}
+    most = max(m for _, m in found.machines)
+    whole = {"tickCount": int(min(max(most, 1), 4)), "tickMinStep": 1, "format": "~s"}
     machines = _axis("y", "Machines kept (bars)", whole, {"zero": True})
     rate = _axis("y", "Requests a second (line)", {"tickCount": 4, "labelExpr": _SHORT},
                  {"zero": True})  # fmt: skip
