@@ -31,7 +31,7 @@ from engine.decide.storing import storage_note
 from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
-from engine.explain.services_pipeline import own_stages_note
+from engine.explain.services_pipeline import stages_note
 from engine.wording import count, duration, money, rough
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, Workload
@@ -98,7 +98,7 @@ def explain(f: Findings, options: list[Option]) -> Assessment:
             *_storage(f),
             *_shards(f),
             *_starts(f),
-            *_own_stages(f),
+            *_stages(f),
             *_warnings(best),
         ),
         draws=0 if f.uncertainty is None else 4096,
@@ -142,14 +142,13 @@ def _starts(f: Findings) -> tuple[str, ...]:
     return tuple(n for n in notes if n)
 
 
-def _own_stages(f: Findings) -> tuple[str, ...]:
-    """The plan of the stages that the person listed, where there are any."""
-    ctx = f.context
-    if not ctx.settings.architecture.stage_hours:
+def _stages(f: Findings) -> tuple[str, ...]:
+    """The plan of the stages that the person listed, or of a pipeline's."""
+    ctx, costs = f.context, f.context.settings.costs
+    if not ctx.settings.architecture.stage_hours and ctx.workload.kind is not Kind.pipeline:
         return ()
-    costs = ctx.settings.costs
     gpus = gpu_units(ctx.catalogue, ctx.workload, f.today, costs)
-    return (own_stages_note(ctx, gpus, cpu_units(ctx.catalogue, ctx.workload, f.today, costs)),)
+    return (stages_note(ctx, gpus, cpu_units(ctx.catalogue, ctx.workload, f.today, costs)),)
 
 
 # --- the sentence

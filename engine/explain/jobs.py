@@ -55,6 +55,7 @@ from engine.explain.jobs_owning import (
     refused,
     usd_per_unit_hour,
 )
+from engine.explain.services_pipeline import stages_elsewhere
 from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
@@ -508,7 +509,8 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 def _notes(
     workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
-    notes = [n for n in (idle_note(workload), NOTE if in_own_rooms(workload) else "") if n]
+    own = NOTE if in_own_rooms(workload) else ""
+    notes = [n for n in (idle_note(workload), own, stages_elsewhere(offered.context)) if n]
     for option in (gpu, cpu):
         if option is not None and option.late:
             firm = workload.deadline_days is not None

@@ -61,6 +61,7 @@ from engine.explain.jobs_owning import (
     usd_per_unit_hour,
 )
 from engine.explain.jobs_owning import refused as refused_there
+from engine.explain.services_pipeline import stages_elsewhere
 from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
@@ -209,7 +210,8 @@ def model_report(
     named_refused = tuple({r.name: r for r in refused}.values())
     costs = _costs(options, peak, hours, offered) if service else None
     verdict = headline(gpu, cpu, peak, target, named_refused, service)
-    heads = tuple(n for n in (idle_note(workload), NOTE if owned else "") if n)
+    told = idle_note(workload), NOTE if owned else "", stages_elsewhere(offered.context)
+    heads = tuple(n for n in told if n)
     return ModelReport(
         headline=headed(workload, verdict) if peak > 0 else verdict,
         model=models()[id], size=ask.size, size_said=ask.said, peak_per_s=peak, mean_per_s=mean,

@@ -207,17 +207,18 @@ def placed_on(setup: Setting) -> PipelinePlan:
     )
 
 
-def own_stages_note(ctx: Context, gpus: list[Unit], cpus: list[Unit]) -> str:
-    """What the stages that the person listed cost, each where it belongs; empty without any.
+def stages_note(ctx: Context, gpus: list[Unit], cpus: list[Unit]) -> str:
+    """What the stages cost each where it belongs: those that the person listed, or a pipeline's.
 
-    The recommendation answers for the job as one: what was listed stands beside it, told.
+    The recommendation answers for the job as one: this stands beside it, told. Empty without any.
     """
     told = ctx.settings.architecture
-    if not told.stage_hours:
+    if not told.stage_hours and ctx.workload.kind is not Kind.pipeline:
         return ""
     p = placed_on(Setting(ctx, gpus, cpus))
     n = len(told.stage_hours)
-    head = "You listed a stage of your own. " if n == 1 else f"You listed {n} stages of your own. "
+    own = "You listed a stage of your own. " if n == 1 else f"You listed {n} stages of your own. "
+    head = own if n else ""
     if p.best is None:
         return head + p.why_not
     on = "; ".join(f"{s.name} on {s.units:,} × {s.hardware}" for s in p.best.stages)
@@ -227,12 +228,36 @@ def own_stages_note(ctx: Context, gpus: list[Unit], cpus: list[Unit]) -> str:
         if np.isfinite(way.usd) and way.label != p.best.label
     ]
     beside = f" ({', '.join(others)})" if others else ""
+    paid = "owned" if p.owned else "on demand"
+    if not n:
+        return (
+            f"With machines of its own for each stage, at the least cost, it would be "
+            f"{money(p.best.usd)} a month {paid}{beside}: {on}. The recommendation has one size of "
+            "machine for stages of one kind, and weighs time, effort, risk and terms beside the "
+            "cost; the page of services and pipelines has the plan by stages."
+        )
     return (
-        f"{head}Each where it belongs, they cost {money(p.best.usd)} a month "
-        f"{'owned' if p.owned else 'on demand'}{beside}: "
+        f"{head}Each where it belongs, they cost {money(p.best.usd)} a month {paid}{beside}: "
         f"{on}. The rest of this page answers for the job as one, from its own answers; where you "
         "know the stages, follow their plan on the page of services and pipelines."
     )
+
+
+def stages_elsewhere(ctx: Context) -> str:
+    """That stages are placed on a page of their own, told where a part of them is planned."""
+    n = len(ctx.settings.architecture.stage_hours)
+    if n:
+        what = "the stage" if n == 1 else f"the {n} stages"
+        return (
+            f"This page is about the job as one, from its own answers. It leaves out {what} that "
+            "you listed: they are placed and priced on the page of services and pipelines."
+        )
+    if ctx.workload.kind is Kind.pipeline:
+        return (
+            "This page is about the model that serves. The stages before it are placed and priced "
+            "on the page of services and pipelines."
+        )
+    return ""
 
 
 def _deadline(w: Workload) -> float:
@@ -325,16 +350,21 @@ def _stages(cpu: Unit, gpu: Unit, setup: Setting, x: Values, told: ServicesTerms
     relative = accelerator_speed(gpu, ctx)
     sigma = float(x["contention"][0])
     if told.stage_hours:
+        listed = zip(
+            told.names, told.stage_hours, told.stage_speedups, told.stage_fractions_pct,
+            told.stage_gb, strict=True,
+        )  # fmt: skip
         return [
             Stage(
-                name, hours, pct / 100, s if s <= 1 else max(s * relative, 1.0), gb,
+                name,
+                hours,
+                pct / 100,
+                s if s <= 1 else max(s * relative, 1.0),
+                gb,
                 contention=sigma,
-            )  # fmt: skip
-            for name, hours, s, pct, gb in zip(
-                told.names, told.stage_hours, told.stage_speedups, told.stage_fractions_pct,
-                told.stage_gb, strict=True,
             )
-        ]  # fmt: skip
+            for name, hours, s, pct, gb in listed
+        ]
     whole = float(reference_server_hours(x, ctx)[0])
     found = []
     told_gb = ctx.workload.data_gb

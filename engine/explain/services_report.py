@@ -158,8 +158,8 @@ def _beside_recommendation(p: PipelinePlan | None, answer: Assessment) -> tuple[
         else "each stage has machines of its own, on demand,"
     )
     return (
-        f"{usual}: it keeps stages on one kind of machine where it can, and weighs effort, risk "
-        "and terms beside the cost. Here "
+        f"{usual}: it has one size of machine for stages of one kind, and weighs time, effort, "
+        "risk and terms beside the cost. Here "
         f"{has} at the least cost: {money(p.best.usd)} a month.",
     )
 

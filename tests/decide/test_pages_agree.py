@@ -20,6 +20,7 @@ from engine.explain.jobs_models import is_small_model, model_report
 from engine.explain.jobs_owning import paid_as
 from engine.explain.services import applies, size
 from engine.explain.services_pipeline import plan
+from engine.explain.services_report import services_report
 from engine.wording import money
 from engine.workload.answers import FailureMode, Kind, ModelClass
 from engine.workload.examples import EXAMPLES
@@ -285,3 +286,36 @@ def test_runs_side_by_side_are_counted_and_paid() -> None:
     assert stage.busy_hours_per_month * stage.units == pytest.approx(
         hours * stage.units / stage.side_by_side, rel=0.01
     )
+
+
+def test_a_pipeline_s_two_totals_are_told_on_both_pages() -> None:
+    # Both count what further machines lose to one another: the totals differ by the freedom of a
+    # size for each stage alone.
+    answer = answer_of(Workload(kind=Kind.pipeline))
+    by_stages = plan(answer).best
+    assert by_stages is not None
+    best = answer.best.usd_per_month.likely
+    assert 0.9 * best < by_stages.usd <= best
+    told = next(w for w in answer.warnings if "for each stage, at the least cost" in w)
+    assert money(by_stages.usd) in told
+    assert "the page of services and pipelines has the plan by stages" in told
+    notes = " ".join(services_report(answer).notes)
+    assert money(best) in notes
+    assert money(by_stages.usd) in notes
+
+
+def test_the_jobs_page_says_that_stages_are_placed_elsewhere() -> None:
+    terms = ServicesTerms(
+        stage_names="Search;Inference", stage_hours=(4.0, 30.0), stage_speedups=(1.0, 20.0),
+        stage_fractions_pct=(100.0, 99.0), stage_gb=(10.0, 0.0),
+    )  # fmt: skip
+    own = Settings(architecture=terms)
+    said = (
+        "This page is about the job as one, from its own answers. It leaves out the 2 stages that "
+        "you listed: they are placed and priced on the page of services and pipelines."
+    )
+    assert said in job_report(Workload(kind=Kind.other), own).notes
+    assert said in model_report(Workload(kind=Kind.pipeline), own).notes
+    usual = model_report(Workload(kind=Kind.pipeline)).notes
+    assert any(n.startswith("This page is about the model that serves.") for n in usual)
+    assert not any("stages" in n for n in job_report(Workload(kind=Kind.other)).notes)
