@@ -7,8 +7,9 @@ provider. All 2^n placements are worked out at once, on points and draws alike.
 
 Time of a stage on n units (Amdahl): A + B/n, with A = (1 − p)·h and B = p·h on CPU servers, p·h/s
 on GPUs (`jobs.cpu_parts` and `jobs.gpu_parts`, which count disks and network too), and with σ·B
-moved from B to A for what further units lose to one another. Paid are n·(A + B/n + hand-over + start). The
-cheapest units inside the deadline follow from Lagrange's condition n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
+moved from B to A for what further units lose to one another. Paid are n·(A + B/n + hand-over +
+start). The cheapest units inside the deadline follow from Lagrange's condition
+n = √(λ·B / (price·paid A)), rounded up; λ is found by bisection.
 
 Machines that are owned are paid whether they work or not, so the stages on one kind share them, and
 each stage has all of them: the fewest N of CPU servers and M of GPUs with ΣA + B_cpu/N + B_gpu/M
