@@ -73,7 +73,8 @@ with shell.page(TITLE, ":material/health_and_safety:"):
         if plan.spot:
             term(OF, "reclaims_per_day")
     with stops:
-        reliability_parts.fleet_choice(OF)
+        if plan.unit == "GPU" or terms.like:
+            reliability_parts.fleet_choice(OF)
         term(OF, "failures_per_1000_node_days")
         term(OF, "restart_min")
         term(OF, "repair_h")

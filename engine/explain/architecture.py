@@ -6,8 +6,9 @@ from engine.assessment import Architecture, Option
 from engine.decide.evaluation import Context
 from engine.decide.model_rates import SMALL_MODELS
 from engine.decide.priors import likely
-from engine.estimate.reliability import fleet_mtbf, young_interval
+from engine.estimate.run_reliability import exact_interval
 from engine.estimate.small_inference import parameter
+from engine.explain.stops import stops_of
 from engine.wording import count, duration
 from engine.workload.answers import Consistency, FailureMode, Kind
 
@@ -30,7 +31,6 @@ def architecture(context: Context, best: Option) -> Architecture:
 
 def _remedies(context: Context, best: Option) -> list[tuple[str, str]]:
     w = context.workload
-    units = max(sum(s.units for s in best.stages), 1)
     service = all(s.mode == "service" for s in context.stages)
     mode = w.failure_mode
     if mode is FailureMode.machine_loss:
@@ -54,15 +54,15 @@ def _remedies(context: Context, best: Option) -> list[tuple[str, str]]:
             ("Backups restored in a test", "replicas copy a mistake as fast as a write"),
         ]
     if mode is FailureMode.long_run_loss:
-        mtbf = float(fleet_mtbf(likely("mtbf_gpu_hours"), units))
-        interval = float(young_interval(likely("checkpoint_stall_h"), mtbf))
+        stops = stops_of(max(best.stages, key=lambda s: s.usd_per_month.likely))
+        interval = float(exact_interval(likely("checkpoint_stall_h"), stops.abrupt))
+        spot = any(s.acquisition == "spot" for s in best.stages)
+        what = "a failure or an interruption" if spot else "a failure"
         return [
-            (
-                "Checkpoints",
-                f"every {duration(interval)}: a failure is expected every {duration(mtbf)}",
-            ),
-            ("A restore that was tried", f"a restart takes about {duration(likely('restart_h'))}"),
-        ]
+            ("Checkpoints",
+             f"every {duration(interval)}: {what} is expected every {duration(stops.mtbf)}"),
+            ("A restore that was tried", f"a restart takes about {duration(stops.restart)}"),
+        ]  # fmt: skip
     if mode is FailureMode.silent_corruption:
         return [
             (

@@ -19,6 +19,7 @@ from pages.components.tiles import tile
 
 ANY = ""
 CENT = 0.01  # USD
+MINUS = "−\u2060"  # never alone at the end of a line
 
 
 def shown(answer: Assessment, terms: ReliabilityTerms) -> Shown:
@@ -123,15 +124,15 @@ def choices(found: Reliability) -> None:
             if not found.ends
             else "within a cent"
             if abs(c.saves_usd) < CENT
-            else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
+            else f"{'+' if c.saves_usd < 0 else MINUS}{labels.money(abs(c.saves_usd))}"
         )
         rows.append(
             {
                 "Way": plain(c.title) + (f"  \n:gray[{plain(c.note)}]" if c.note else ""),
                 "Useful": reliability_words.share_said(c.useful),
                 "Takes": plain(reliability_words.takes(c.days)),
-                "Paid": plain(reliability_words.paid_said(c.paid_usd, c.days)),
-                "Change": plain(saved),
+                "Paid, and what it changes": plain(reliability_words.paid_said(c.paid_usd, c.days))
+                + (f"  \n{plain(saved)}" if saved else ""),
             }
         )
     st.table(rows, hide_index=True)

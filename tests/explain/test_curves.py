@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import date
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +15,9 @@ from engine.estimate.reliability import availability_k_of_n, young_interval
 from engine.explain import evidence
 from engine.explain.curves import bottleneck, common, failure, fraction, own, utilization
 from engine.explain.faq import all_answers, answers_for
+from engine.explain.reliability import reliability
+from engine.explain.stops import stops_of
+from engine.wording import duration
 from engine.workload.answers import (
     Bottleneck,
     Consistency,
@@ -22,6 +27,7 @@ from engine.workload.answers import (
     Symptom,
 )
 from engine.workload.examples import example
+from engine.workload.reliability_terms import ReliabilityTerms
 from engine.workload.workload import Workload
 
 TODAY = date(2026, 12, 1)
@@ -112,10 +118,40 @@ def test_the_best_checkpoint_interval_is_marked_beside_the_articles() -> None:
     assert best[0] == pytest.approx(2.79, rel=0.1)
 
 
+def test_a_run_on_spot_counts_its_interruptions_on_every_page() -> None:
+    """The same stops and interval on the failure's page, in its remedies and on reliability."""
+    workload = Workload(
+        kind=Kind.llm_pretraining, model_params_b=70, train_tokens_b=1400,
+        failure_mode=FailureMode.long_run_loss,
+    )  # fmt: skip
+    answer = assess_point(workload, today=TODAY)
+    found = reliability(answer, ReliabilityTerms())
+    picture = failure.failure_picture(answer)
+    assert picture.marks[0][0] == pytest.approx(found.best_interval.likely, rel=1e-6)
+    remedies = " ".join(why for _, why in answer.architecture.remedies)
+    assert f"every {duration(found.best_interval.likely)}:" in remedies
+    assert f"expected every {duration(found.mtbf.likely)}" in remedies
+
+
+def test_stops_of_a_stage_by_hand() -> None:
+    # 96 GPUs: 30,000/96 = 312.5 h; on spot 12 machines x 0.15/24 = 0.075 an hour more: 12.79 h.
+    stage = SimpleNamespace(
+        hardware="gpu", side_by_side=1.0, units=96, machines=12, acquisition="on_demand", price=None
+    )  # fmt: skip
+    assert stops_of(cast(Any, stage)).mtbf == pytest.approx(312.5)
+    stage.acquisition = "spot"
+    spot = stops_of(cast(Any, stage))
+    assert spot.mtbf == spot.abrupt == pytest.approx(12.79, abs=0.01)
+    # Two minutes of AWS's notice are enough for a stall of half a minute.
+    stage.price = SimpleNamespace(provider="AWS")
+    warned = stops_of(cast(Any, stage))
+    assert (warned.mtbf, warned.abrupt) == (pytest.approx(12.79, abs=0.01), pytest.approx(312.5))
+
+
 def test_the_articles_case_of_corruption_is_the_fleets_price_times_the_delay() -> None:
     # 10 dollars an hour for three days.
     assert dict(failure.corruption(8, 10.0).lines[0].points)[3.0] == pytest.approx(720)
-    # 8 machines · 4 a day · 30 days · 0.27%.
+    # 8 machines · 730 h/6 h · 0.27%.
     assert "2.6 false alarms" in failure.corruption(8, 10.0).message
 
 

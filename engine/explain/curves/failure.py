@@ -12,19 +12,24 @@ from engine.assessment import (
 )
 from engine.catalogue import load_catalogue
 from engine.cost.cash_flow import HOURS_PER_YEAR
+from engine.cost.parameters import value
 from engine.decide.inputs import resolve
 from engine.decide.priors import likely
 from engine.decide.service_sizing import spare_units
 from engine.estimate.reliability import (
+    Real,
     alarm_threshold,
     availability_k_of_n,
     false_alarms,
     fleet_mtbf,
     goodput,
+    hours_with_stops,
     silent_corruption_cost,
-    young_interval,
 )
+from engine.estimate.run_reliability import exact_interval
+from engine.estimate.whole_run import restart_hours
 from engine.explain.curves.common import Points, lead_stage, stated_use, usd
+from engine.explain.stops import Stops, stops_of
 from engine.wording import count, duration, number, rough
 from engine.workload.answers import (
     FailureMode,
@@ -105,7 +110,8 @@ def failure_picture(answer: Assessment) -> Picture:
     if mode is FailureMode.long_run_loss:
         gpu = lead.hardware == "gpu"
         device = likely("mtbf_gpu_hours" if gpu else "cpu_node_mtbf_h")
-        return checkpoints(lead.units, device, "GPU" if gpu else "server")
+        units = max(round(lead.units / max(lead.side_by_side, 1.0)), 1)
+        return checkpoints(units, device, "GPU" if gpu else "server", stops_of(lead))
     if mode is FailureMode.silent_corruption:
         return corruption(sum(s.machines for s in answer.best.stages), fleet_usd_per_hour(answer))
     if mode is FailureMode.late_answers:
@@ -180,27 +186,46 @@ def replication(workload: Workload) -> Picture:
     )  # fmt: skip
 
 
-def checkpoints(units: int, device_mtbf_h: float, unit: str = "GPU") -> Picture:
-    """Goodput against the checkpoint interval, with Young's best and the articles' two marks."""
-    save, restart = likely("checkpoint_stall_h"), likely("restart_h")
+def checkpoints(
+    units: int, device_mtbf_h: float, unit: str = "GPU", stops: Stops | None = None
+) -> Picture:
+    """Goodput against the checkpoint interval, with the best one and the articles' two marks.
+
+    stops : of the run; None where only its devices fail
+    """
+    save = likely("checkpoint_stall_h")
     mtbf = float(fleet_mtbf(device_mtbf_h, max(units, 1)))
-    best = float(young_interval(save, mtbf))
-    at = np.geomspace(0.1, max(best * 3, 24), 60)
+    if stops is None:
+        stops = Stops(mtbf, mtbf, likely("restart_h"))
+    best = float(exact_interval(save, stops.abrupt))
+    at = np.geomspace(min(0.1, best / 5), max(best * 3, 24), 60)
+    restarts = 1 / stops.mtbf - 1 / stops.abrupt  # an hour, of those with notice
+
+    def useful(hours: Real) -> Real:
+        told = hours_with_stops(1 / stops.abrupt, restarts, save, stops.restart)
+        return goodput(save, hours, stops.abrupt) / told
+
     lines: list[Line] = []
-    for size in [units, *([1024] if units <= 256 else [])]:
-        share = goodput(save, at, float(fleet_mtbf(device_mtbf_h, max(size, 1))), restart)
+    for size in [units, *([1024] if units <= 256 and stops.mtbf == mtbf else [])]:
+        share = useful(at)
+        if size != units:
+            restart = float(restart_hours(size)) if unit == "GPU" else stops.restart
+            share = goodput(save, at, float(fleet_mtbf(device_mtbf_h, size)), restart)
         pairs = zip(at, np.asarray(share) * 100, strict=True)
-        points = tuple((float(t), float(g)) for t, g in pairs if g >= 85)
+        floor = min(85.0, float(useful(best)) * 100 - 10)
+        points = tuple((float(t), float(g)) for t, g in pairs if g >= floor)
         peak = max(range(len(points)), key=lambda i: points[i][1]) if points else 0
         lines.append(Line(count(size, unit), points, peak, "below"))
-    kept = {h: float(goodput(save, h, mtbf, restart)) for h in (best, 0.25, 6.0)}
+    kept = {h: float(useful(h)) for h in (best, 0.25, 6.0)}
+    what = "a failure" if stops.mtbf == mtbf else "a failure or a spot interruption"
     return Picture(
         f"Save every {duration(best)}: {kept[best]:.2%} of the time is then useful",
         "Hours between checkpoints", "Useful share of the time, %", tuple(lines),
         ((best, "best"), *CHECKPOINT_MARKS_H),
-        f"On {count(units, unit)} a failure comes every {duration(mtbf)} and a save stalls for "
+        f"On {count(units, unit)} {what} comes every {duration(stops.mtbf)} and a save stalls for "
         f"{duration(save)}. Every 15 minutes keeps {kept[0.25]:.2%}, every 6 hours "
-        f"{kept[6.0]:.2%}. The best interval is √(2 · stall · time between failures) (Young).",
+        f"{kept[6.0]:.2%}. The best interval is about √(2 · stall · time between failures) "
+        "(Young). Slow machines and more are counted on the reliability page.",
         log_x=True, zero_y=False, low_marks=True,
     )  # fmt: skip
 
@@ -212,7 +237,7 @@ def corruption(machines: int, usd_per_hour: float) -> Picture:
     """
     days = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 11.0, 14.0)
     cost = [float(silent_corruption_cost(1.0, d * 24, usd_per_hour)) for d in days]
-    tests = machines * 4 * 30.0
+    tests = machines * HOURS_PER_MONTH / value("checkpoint_000_hours")
     alarms, wanted = float(false_alarms(tests, 3.0)), float(alarm_threshold(tests, 1.0))
     watched, unseen = cost[1], cost[5]
     return Picture(
