@@ -7,6 +7,7 @@ The loss is by how much the split predicted to be the fastest was slower than th
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -18,9 +19,8 @@ from engine.estimate.collectives import Array
 from engine.estimate.training import step_time
 from engine.estimate.training_calibration import shipped_calibration
 
-SPLIT = (
-    "tp", "pp", "vp", "dp", "cp", "ep", "zero_stage", "micro_batch", "activation_recompute",
-)  # fmt: skip
+SPLIT = ("tp", "pp", "vp", "dp", "cp", "ep", "zero_stage", "micro_batch")
+OFFLOAD = re.compile(r"\s*\+\s*offload\w*", re.IGNORECASE)
 _JOB = (
     "group", "model", "params_b", "layers", "hidden", "seq_len", "gpu", "gpus", "precision",
     "framework", "interconnect", "task",
@@ -54,14 +54,19 @@ def choice_losses(
             continue
         key = tuple(cells.get(column, "") for column in same)
         groups.setdefault(key, cells.get("group", ""))
-        split = tuple(cells.get(column, "") for column in SPLIT)
-        sweeps[key].append((split, predicted / work, measured_s[i] / work))
+        sweeps[key].append((_split(cells), predicted / work, measured_s[i] / work))
     found: dict[str, list[float]] = defaultdict(list)
     for key, members in sweeps.items():
         if len({split for split, _, _ in members}) >= FEWEST:
             told, took = (np.array([m[k] for m in members]) for k in (1, 2))
             found[groups[key]].append(float(took[told.argmin()] / took.min() - 1))
     return dict(found)
+
+
+def _split(cells: Cells) -> tuple[str, ...]:
+    """How a row is split; where its activations wait is no part of that."""
+    again = OFFLOAD.sub("", cells.get("activation_recompute", ""))
+    return (*(cells.get(column, "") for column in SPLIT), again.strip())
 
 
 def _work(cells: Cells) -> float:

@@ -34,6 +34,15 @@ def test_two_splits_are_no_sweep_nor_is_one_measured_thrice() -> None:
     assert choice_losses([row(1), row(1), row(2)], times, times, JOB) == {}
 
 
+def test_where_activations_wait_is_no_split() -> None:
+    # torchtune's table turns offloading on beside full recomputation: two ways to split, not three.
+    told = [row(1, activation_recompute=r) for r in ("none", "full", "full + offload")]
+    times = {0: 1.0, 1: 2.0, 2: 3.0}
+    assert choice_losses(told, times, times, JOB) == {}
+    told[2]["activation_recompute"] = "selective"
+    assert choice_losses(told, times, times, JOB) == {"a": [0.0]}
+
+
 def test_batches_are_compared_by_sequence_and_only_where_they_may_differ() -> None:
     # 1 s for 8 sequences is slower than 1.5 s for 16.
     rows = [row(1), row(2), row(4, batch=16)]
