@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.explain.curves import failure
+from engine.explain.failure_table import remedied
 from engine.workload.answers import FAILURE_LABELS, FailureMode
 from engine.workload.workload import applies
 from pages.components import fields, labels, question_charts, shell
@@ -35,6 +36,20 @@ with shell.page(TITLE, ":material/report:", question="failure_mode") as workload
     st.subheader("What each failure asks for", anchor=False)
     asks = {FAILURE_LABELS[mode]: wanted for mode, wanted in failure.ASKS.items()}
     question_charts.remedies(asks, failure.REMEDIES, FAILURE_LABELS[workload.failure_mode])
+
+    st.subheader("What each remedy costs here, and what it costs to go without", anchor=False)
+    st.table(
+        [
+            {
+                "What fails": labels.plain(row.fails),
+                "Remedy": labels.plain(row.remedy),
+                "Costs": labels.plain(row.costs),
+                "Without it": labels.plain(row.without),
+            }
+            for row in remedied(answer)
+        ],
+        hide_index=True,
+    )
 
     here, distributed = st.columns(2, gap="large")
     with here:

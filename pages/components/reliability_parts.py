@@ -19,7 +19,6 @@ from pages.components.tiles import tile
 
 ANY = ""
 CENT = 0.01  # USD
-MINUS = "−\u2060"  # never alone at the end of a line
 
 
 def shown(answer: Assessment, terms: ReliabilityTerms) -> Shown:
@@ -124,7 +123,7 @@ def choices(found: Reliability) -> None:
             if not found.ends
             else "within a cent"
             if abs(c.saves_usd) < CENT
-            else f"{'+' if c.saves_usd < 0 else MINUS}{labels.money(abs(c.saves_usd))}"
+            else f"{'+' if c.saves_usd < 0 else '−'}{labels.money(abs(c.saves_usd))}"
         )
         rows.append(
             {
