@@ -293,6 +293,10 @@ def _notes(plan: RunPlan, point: RunOutcome, losses: tuple[Loss, ...]) -> tuple[
             "machine, not the whole run. Spares and slow machines matter little, so they are not "
             "counted."
         )
+    if plan.spot and plan.spot_usd is None:
+        notes.append("No spot price of this hardware is known: dollars are at the plan's price.")
+    if plan.acquisition == "spot" and not plan.spot and plan.ordinary_usd is None:
+        notes.append("No ordinary price of this hardware is known: dollars are at the spot price.")
     if not plan.service and losses and float(point.useful) < 0.5:
         worst = max(losses, key=lambda loss: loss.share).cause
         by_spot = plan.spot and float(point.reclaims) > float(point.failures)

@@ -135,7 +135,7 @@ def run_plan(answer: Assessment, terms: ReliabilityTerms) -> RunPlan:
         acquisition=stage.acquisition,
         provider=provider,
         spot=spot,
-        owned=stage.acquisition == "buy",
+        owned=stage.acquisition == "buy" and not spot,
         in_step=workload.kind in IN_STEP and not service,
         service=service,
         params_b=workload.model_params_b,

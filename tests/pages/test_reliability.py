@@ -203,6 +203,15 @@ def test_machines_that_are_not_on_spot_cost_the_ordinary_price(answer: Any) -> N
     assert choice.paid_usd == pytest.approx(off_run.paid_usd.likely, rel=1e-6)
 
 
+def test_dollars_at_another_price_than_asked_for_are_said(answer: Any) -> None:
+    """Hardware that is not on offer on the other terms keeps the plan's price, with a note."""
+    on = replace(answer, options=(answer.best,))
+    off = reliability(on, ReliabilityTerms(spot=Spot.off))
+    assert off.plan.usd_per_device_hour == run_plan(on, ReliabilityTerms()).usd_per_device_hour
+    assert any("at the spot price" in note for note in off.notes)
+    assert not reliability(answer, ReliabilityTerms(spot=Spot.off)).notes
+
+
 def test_spot_words_compare_the_prices_at_hand(answer: Any) -> None:
     plan = run_plan(answer, ReliabilityTerms())
     cheap = replace(plan, spot_usd=4.0, ordinary_usd=8.0)
