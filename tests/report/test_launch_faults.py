@@ -215,6 +215,15 @@ def test_volta_gets_a_pytorch_that_still_knows_it() -> None:
     assert kit["requirements.txt"].startswith("torch>=2.8,<2.11\n")
 
 
+@pytest.mark.parametrize(("gpu", "told"), [
+    ("v100-sxm2-32gb", True), ("t4", True), ("a100-sxm-80gb", False), ("mi300x", False),
+])  # fmt: skip
+def test_cards_from_before_bf16_are_told_so(gpu: str, told: bool) -> None:
+    # NVIDIA's data sheets list products in bf16 from Ampere on: Volta and Turing have fp16 alone.
+    readme = launch_files(plan(), ask(gpu=gpu))["README.md"]
+    assert ("does not multiply in bf16" in readme) is told
+
+
 def test_a_model_of_nobody_is_refused() -> None:
     """The other listing trained `llama-3.5-70b`, which nobody published."""
     with pytest.raises(InputError) as refused:

@@ -33,6 +33,12 @@ def runnable(plan: TrainingPlan, ask: LaunchAsk, gpu: Gpu) -> tuple[TrainingPlan
             "is also what the forecast counts with."
         )
         plan = replace(plan, precision="bf16")
+    if plan.precision == "bf16" and gpu.nvidia and not gpu.bf16:
+        notes.append(
+            f"{gpu.sku} does not multiply in bf16 as newer cards do: PyTorch makes it up from 32 "
+            "bits, several times slower than the forecast, which counts with 16. Time ten steps "
+            "before paying for a run, or take a card of Ampere or later."
+        )
     if plan.pp == 1 and plan.vp > 1:
         plan = replace(plan, vp=1)  # there is nothing to interleave
     most = max((ask.shape.layers + ENDS) // plan.pp, 1)

@@ -23,6 +23,7 @@ class Gpu:
     open_modules : whether the open kernel modules drive it
     fabric_manager : whether the board has switches that need the manager
     fabric_packages : further packages that those need, from NVIDIA's own repository
+    bf16 : whether it multiplies in bf16; older ones make it up from 32 bits
     fp8_recipe : scaling for 8 bits in Megatron-LM; empty where the GPU has none
     torch_below : first release of PyTorch whose usual build leaves the GPU out; empty for none
     """
@@ -33,6 +34,7 @@ class Gpu:
     open_modules: bool
     fabric_manager: bool
     fabric_packages: tuple[str, ...]
+    bf16: bool
     fp8_recipe: str
     torch_below: str
 
@@ -52,7 +54,8 @@ def _gpus() -> dict[str, Gpu]:
     return {
         r["sku"]: Gpu(
             r["sku"], r["skypilot"], r["driver_branch"], r["open_modules"] == "1",
-            r["fabric_manager"] == "1", tuple(r["fabric_packages"].split()), r["fp8_recipe"],
+            r["fabric_manager"] == "1", tuple(r["fabric_packages"].split()),
+            r["bf16"] == "1", r["fp8_recipe"],
             r["torch_below"],
         )
         for r in _rows("launch_gpus.csv")
