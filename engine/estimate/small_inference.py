@@ -32,7 +32,8 @@ from engine.catalogue.models import Accelerator, CpuServer, Provenance, Row
 from engine.catalogue.read import parse, rows
 from engine.errors import DataError, InputError
 from engine.estimate.named import named
-from engine.estimate.queueing import check, wait_percentile
+from engine.estimate.queueing import check
+from engine.estimate.response import late_share, response_percentile, slow_item
 
 Array = NDArray[np.float64]
 Real = float | Array
@@ -333,21 +334,14 @@ def cpu_response(
     rate: Real, per_core_per_s: Real, cores: float, cores_a_worker: Real, percentile: float, *,
     arrival_cv2: Real = 1.0,
 ) -> Real:  # fmt: skip
-    """Response that a share of requests stays within on a server of workers (Allen–Cunneen)."""
+    """Response that a share of requests stays within on a server of workers; see `response`."""
     size = check("cores_a_worker", cores_a_worker, least=1.0)
     service = worker_service_s(per_core_per_s, size)
     workers = np.maximum(np.floor(cores / size), 1.0)
-    cv2 = parameter("service_cv2")
-    wait = wait_percentile(
-        rate, service, workers, percentile, arrival_cv2=arrival_cv2, service_cv2=cv2
-    )
-    return np.asarray(np.asarray(wait) + _slow_item(service, percentile))
-
-
-def _slow_item(service: Real, percentile: float) -> Array:
-    """Time of an item that is slow among others: mean and one standard deviation at 95%."""
-    spread = math.sqrt(parameter("service_cv2")) * (percentile - 0.5) / 0.45
-    return np.asarray(np.asarray(service) * (1.0 + spread))
+    return response_percentile(
+        rate, service, workers, percentile, arrival_cv2=arrival_cv2,
+        service_cv2=parameter("service_cv2"),
+    )  # fmt: skip
 
 
 def cpu_capacity(
@@ -364,9 +358,15 @@ def cpu_capacity(
     sizes = np.array(worker_sizes(cores), dtype=float).reshape((-1,) + (1,) * each.ndim)
     most = np.maximum(np.floor(cores / sizes), 1.0) / np.asarray(worker_service_s(each, sizes))
 
+    service = worker_service_s(each, sizes)
+    workers = np.maximum(np.floor(cores / sizes), 1.0)
+
     def good(lam: Array) -> Array:
-        told = cpu_response(lam, each, cores, sizes, percentile, arrival_cv2=arrival_cv2)
-        return np.asarray(np.asarray(told) <= goal)
+        late = late_share(
+            goal, lam, service, workers, arrival_cv2=arrival_cv2,
+            service_cv2=parameter("service_cv2"),
+        )  # fmt: skip
+        return np.asarray(late <= 1.0 - percentile)
 
     found = np.asarray(_largest(good, most))
     best = found.argmax(axis=0)
@@ -383,7 +383,11 @@ def worker_sizes(cores: float) -> tuple[int, ...]:
 def cpu_floor_s(per_core_per_s: float, cores: float, percentile: float) -> tuple[float, int]:
     """Shortest answer of a server, and the cores that share the item for it."""
     times = {
-        k: float(_slow_item(worker_service_s(per_core_per_s, float(k)), percentile))
+        k: float(
+            slow_item(
+                worker_service_s(per_core_per_s, float(k)), parameter("service_cv2"), percentile
+            )
+        )
         for k in worker_sizes(cores)
     }
     k = min(times, key=lambda size: times[size])

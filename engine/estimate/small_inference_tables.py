@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 Real = float | Array
 # Target over the shortest answer: close together near 1, where the capacity rises from nothing.
 TARGETS = 1.0 + np.geomspace(1e-3, 1e4, 168) - 1e-3
+# A server's has a corner where more cores begin to share an item.
+CPU_TARGETS = 1.0 + np.geomspace(1e-3, 1e4, 420) - 1e-3
 # Fixed time of a batch over the time of one item in it.
 FIXED = np.geomspace(1e-4, 1e4, 113)
 
@@ -57,7 +59,7 @@ def cpu_capacities(
     floor = cpu_floor(cores, percentile)
     ratio = np.asarray(target_s) * each / floor
     table = _cpu_table(cores, percentile, arrival_cv2)
-    column, across = _place(_stretched(ratio), _stretched(TARGETS))
+    column, across = _place(_stretched(ratio), _stretched(CPU_TARGETS))
     used = table[column] * (1 - across) + table[column + 1] * across
     return np.asarray(np.where(ratio > 1.0, used, 0.0) * each)
 
@@ -96,7 +98,7 @@ def cpu_floor(cores: float, percentile: float) -> float:
 def _cpu_table(cores: float, percentile: float, arrival_cv2: float) -> Array:
     """Cores' worth of items that a server answers by targets over its shortest answer."""
     floor = cpu_floor(cores, percentile)
-    found, _ = cpu_capacity(1.0, cores, floor * TARGETS, percentile, arrival_cv2=arrival_cv2)
+    found, _ = cpu_capacity(1.0, cores, floor * CPU_TARGETS, percentile, arrival_cv2=arrival_cv2)
     told = np.array(found)
     told[0] = 0.0
     return told

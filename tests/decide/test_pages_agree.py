@@ -209,14 +209,20 @@ def test_a_net_by_hand() -> None:
 
 def test_features_and_hops_leave_the_model_what_is_left_of_the_target() -> None:
     """20 core-ms of features are 32 ms at the 95th percentile (1.6 times), two hops 1 ms: of
-    50 ms the model on a GPU has 17, beside its features on a server 18.
+    60 ms the model on a GPU has 27, beside its features on a server 28. The model alone takes a
+    server 10.7 ms in the mean and 1.94 times that in 95 of 100: 52.8 ms with the features, which
+    is too late where 50 are asked.
     """
     workload = EXAMPLES["fraud-detection"].workload
-    report = model_report(workload, today=TODAY)
-    assert report.gpu is not None
-    assert report.cpu is not None
-    assert report.gpu.rest_ms == pytest.approx(33)
-    assert report.cpu.rest_ms == pytest.approx(32)
+    loose = model_report(workload.model_copy(update={"latency_ms": 60.0}), today=TODAY)
+    assert loose.gpu is not None
+    assert loose.cpu is not None
+    assert loose.gpu.rest_ms == pytest.approx(33)
+    assert loose.cpu.rest_ms == pytest.approx(32)
+    assert loose.cpu.floor_ms == pytest.approx(32 + 10.7 * 1.938, abs=0.1)
+    asked = model_report(workload, today=TODAY)
+    assert asked.gpu is not None
+    assert asked.cpu is None
 
 
 def test_stored_events_are_paid_for_by_every_candidate() -> None:
