@@ -35,6 +35,7 @@ Cells = Mapping[str, Any]
 NEEDED = ("params_b", "layers", "hidden", "gpu", "n_gpus", "protocol", "concurrency_or_batch")
 # Nominal lengths are upper ends of a uniform draw in InferenceX: the mean is nine tenths.
 RANDOM_LENGTHS = 0.9
+ABSURD = 1e9  # no number of a shape is as large
 TIED = 0.25  # share of a model's parameters beyond which two tables of its vocabulary are one
 
 # Pattern of a GPU's name in a source, and its entry in the catalogue.
@@ -203,7 +204,7 @@ def network_of_cells(cells: Cells) -> Network | None:
     """The network of a row; None when its shape is not stated."""
     names = ("params_b", "layers", "hidden", "heads", "kv_heads", "head_dim")
     total, layers, hidden, heads, kv_heads, head_dim = (number(cells, n) for n in names)
-    if not all(x > 0 for x in (total, layers, hidden, heads, kv_heads, head_dim)):
+    if not all(0 < x < ABSURD for x in (total, layers, hidden, heads, kv_heads, head_dim)):
         return None
     active = number(cells, "active_params_b")
     active = active if 0 < active <= total else total

@@ -235,19 +235,26 @@ class ServingCapacity:
 LOADS = np.concatenate([[0.02, 0.1, 0.3, 0.6], np.geomspace(1.0, MAX_SEQUENCES, 41)])
 
 
+# There is room for a further answer but for 0.2% of the time: standard deviations of that.
+NO_ROOM_Z = 2.878
+
+
 def loads_of(room: Real, engines: Real, half: Real = math.inf) -> Array:
     """Answers under way on average at which a replica is worked out, one column a load.
 
-    No more than leave room 19 times in 20: numbers under way vary like Poisson's.
+    No more than leave room but for two times in a thousand: numbers under way vary like Poisson's
+    or more, and who finds no room waits for the end of an answer, which no formula here counts.
 
     engines : that schedule their own sequences (`engines_of`)
     half : answers under way where prompts take half of the time. With long prompts and short
         answers even one answer at a time is more than the replica can take in; then the loads
         begin at a tenth of it
     """
-    held = room + 1.35 - 1.64 * np.sqrt(np.maximum(room, 0.0) + 0.67)
+    # B at which a Poisson number reaches the room so seldom, by Wilson and Hilferty.
+    places = np.maximum(room, 1.0)
+    held = places * np.maximum(1.0 - 1.0 / (9.0 * places) - NO_ROOM_Z / (3.0 * places**0.5), 0) ** 3
     fewer = np.minimum(1.0, 5.0 * np.asarray(half))
-    return np.asarray(np.minimum(LOADS * fewer * engines, np.maximum(held, 0.02)))
+    return np.asarray(np.minimum(LOADS * fewer * engines, np.maximum(held, 0.001)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,10 @@ def test_no_cell_breaks_a_row(cells: dict[str, object]) -> None:
         assert found.itl.shape == (1,)
 
 
+def test_a_shape_that_no_model_has_is_not_stated() -> None:
+    assert read(CLOSED | {"layers": 7e155}).skipped == "the model's shape is not stated"
+
+
 def one(x: Real) -> float:
     return float(np.ravel(x)[0])
 

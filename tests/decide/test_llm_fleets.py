@@ -21,7 +21,7 @@ CHAT = {
     "latency_ms": 2000.0, "horizon_months": 24,
 }  # fmt: skip
 # The decision's GPUs take the requests as well: at this rate that fills no further machine.
-SMALL = {**CHAT, "model_params_b": 8.0, "rate_per_s": 42.0, "failure_mode": "machine_loss"}
+SMALL = {**CHAT, "model_params_b": 8.0, "rate_per_s": 44.0, "failure_mode": "machine_loss"}
 LONG = {k: v for k, v in CHAT.items() if k != "latency_ms"} | {"tokens_in": 60_000.0}
 LARGE = {**CHAT, "model_params_b": 235.0, "active_params_b": 22.0, "downtime": "minutes"}
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 from engine.errors import InputError
+from engine.estimate.serving import loads_of
 from engine.estimate.serving_frontier import check_plan, frontier, with_option
 from engine.estimate.serving_plan import fleet_usd, plan_serving
 from engine.estimate.serving_points import Load, Targets
 from engine.estimate.traffic import traffic_of
-from tests.estimate.serving_asks import ask, gpu
+from tests.estimate.serving_asks import PRECISION, ask, gpu
 
 
 def test_the_frontier_has_no_point_that_another_beats() -> None:
@@ -99,3 +101,33 @@ def test_a_correction_costs_by_the_hours_where_hours_are_followed() -> None:
     assert found.corrected is not None
     assert found.corrected.replicas == 2
     assert found.usd_per_month == pytest.approx((23 * 1 + 2) * 2.0 * 730 / 24)
+
+
+@pytest.mark.parametrize(
+    ("params_b", "sku", "load", "bits"),
+    [(34.0, "l40s", Load(2000.0, 300.0), 8.0), (14.0, "l4", Load(2000.0, 600.0), 8.0),
+     (13.0, "a100-sxm-40gb", Load(4000.0, 600.0), 16.0)],
+)  # fmt: skip
+def test_little_memory_for_answers_is_no_promise_that_a_simulation_breaks(
+    params_b: float, sku: str, load: Load, bits: float
+) -> None:
+    """Replicas with room for nine to fourteen answers: whoever finds none waits for the end of one.
+
+    Filled so that there was room 19 times in 20, they took three times as long as told.
+    """
+    targets = Targets(3.0, 0.15)
+    request = ask(params_b, 2.0, spare=0, load=load, targets=targets,
+                  precision=replace(PRECISION, weight_bits=bits))  # fmt: skip
+    option = plan_serving(request, [gpu(sku)]).best
+    assert option is not None
+    assert 5 < option.candidate.capacity.max_batch < 20
+    found = check_plan(option, request, requests=20_000)
+    assert found.holds
+    assert found.ttft_off < 0.2
+
+
+def test_answers_under_way_leave_room_but_for_two_times_in_a_thousand() -> None:
+    for room in (5.0, 10.0, 30.0, 200.0):
+        most = float(loads_of(room, 1.0).max())
+        # A Poisson number of this mean reaches the room with that probability.
+        assert poisson.sf(room - 1.0, most) == pytest.approx(0.002, rel=0.25)
