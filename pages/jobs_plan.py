@@ -11,7 +11,7 @@ from engine.errors import ClusterFitError
 from engine.explain.jobs import JobReport, figures_for, is_compute
 from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import ModelReport, is_small_model
-from engine.explain.jobs_owning import elsewhere
+from engine.explain.jobs_owning import comes_first, elsewhere
 from engine.explain.plan_tables import job_csv
 from engine.report.plan_jobs import job_document
 from engine.workload.answers import Kind
@@ -32,7 +32,10 @@ TITLE = "Compute and small models"
 
 def _notes(notes: tuple[str, ...]) -> None:
     for note in notes:
-        st.caption(labels.plain(note))
+        if comes_first(note):
+            st.info(labels.plain(note), icon=":material/info:")
+        else:
+            st.caption(labels.plain(note))
 
 
 def _downloads(report: JobReport | ModelReport, workload: Workload) -> None:

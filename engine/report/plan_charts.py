@@ -123,14 +123,16 @@ def speedup(curve: SpeedupCurve) -> Layer:
     marks = [(curve.likely, "likely")]
     if curve.break_even is not None and curve.break_even > left:
         marks.append((curve.break_even, "break-even"))
+    # The dearer is named above its line, the other below: they may end close together.
+    above = 1 if curve.gpu[-1][1] > curve.cpu_usd else -1
     layers: list[Layer] = [
         {"data": {"values": [band]}, "mark": {"type": "rect", "opacity": 0.15, "color": LINE},
          "encoding": {"x": x, "x2": {"field": "x2"}, "y": {"value": 0},
                       "y2": {"value": {"expr": "height"}}}},
         _side_line(curve.gpu, "GPU", at, clip=True),
         _side_line([(left, curve.cpu_usd), (right, curve.cpu_usd)], "CPU", at),
-        _side_name(right, curve.cpu_usd, "CPU", at),
-        _side_name(*curve.gpu[-1], "GPU", at),
+        _side_name(right, curve.cpu_usd, "CPU", at, dy=9 * above),
+        _side_name(*curve.gpu[-1], "GPU", at, dy=-9 * above),
     ]  # fmt: skip
     for i, (value, text) in enumerate(sorted(marks)):
         layers += _mark(value, text, x, line=i, right=value > 10)

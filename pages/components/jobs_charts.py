@@ -46,6 +46,8 @@ def speedup(curve: SpeedupCurve) -> None:
                 axis={"grid": False, "tickCount": 4, "format": "$.3~r"})  # fmt: skip
     at = {"x": x, "y": y}
     left, right = curve.gpu[0][0], curve.gpu[-1][0]
+    # The dearer is named above its line, the other below: they may end close together.
+    above = 1 if curve.gpu[-1][1] > curve.cpu_usd else -1
     band = {"x": max(curve.low, left), "x2": min(curve.high, right)}
     marks = [(curve.likely, "likely")]
     if curve.break_even is not None and curve.break_even > left:
@@ -56,8 +58,8 @@ def speedup(curve: SpeedupCurve) -> None:
                       "y2": {"value": {"expr": "height"}}}},
         _line(curve.gpu, "GPU", at, clip=True),
         _line([(left, curve.cpu_usd), (right, curve.cpu_usd)], "CPU", at),
-        _name(right, curve.cpu_usd, "CPU", at, align="right", dy=-10),
-        _name(right, curve.gpu[-1][1], "GPU", at, align="right", dy=-10),
+        _name(right, curve.cpu_usd, "CPU", at, align="right", dy=11 * above),
+        _name(right, curve.gpu[-1][1], "GPU", at, align="right", dy=-11 * above),
         *vl.marks(sorted(marks), x, flip=10.0),
     ]  # fmt: skip
     vl.draw(

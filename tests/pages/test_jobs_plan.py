@@ -388,3 +388,10 @@ def test_an_unknown_model_is_said_and_can_be_changed(app: Open) -> None:
     assert visit.error
     assert "no-such" in words(visit)
     assert USUAL.jobs.like == ""
+
+
+def test_what_the_page_is_about_stands_before_what_to_mind(app: Open) -> None:
+    visit = ask(app, SIMULATION.model_copy(update={"location": "in_house", "runs_per_month": 0.0}))
+    told = " ".join(info.value for info in visit.info)
+    assert "Nothing runs, so nothing needs renting or buying" in told
+    assert "The data must stay in your own rooms, so nothing is rented" in told
