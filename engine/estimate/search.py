@@ -48,6 +48,7 @@ from engine.estimate.training_job import By, Job, MeasuredSteps, NothingFits, Pl
 GIB = 2.0**30
 MOST_DAYS = 365.0  # a run that takes longer is offered only where there is nothing else
 TIGHT = 0.95  # of the usable memory: above, a plan has no room for what is not modelled
+FASTER = 0.05  # a gain in days that counts where the dollars are the same
 CLOSE = 0.02  # of two plans this near, the simpler one is the better
 # Log half width that a slow network adds, for a step that is all traffic: no published rows.
 SLOW_NETWORK = 0.5
@@ -379,7 +380,7 @@ def ordered(found: Found, by: By) -> NDArray[np.intp]:
     """Rows from the best to the worst for an objective.
 
     Differences below `CLOSE` are nothing against the model's errors: there the simpler split is
-    the better, then the one on fewer GPUs.
+    the better, then what no other as simple beats in days and dollars, then fewer GPUs.
     """
     days, cost, gpus = found.days, found.cost, found.plans.gpus
     over = ~found.within_budget
@@ -398,7 +399,22 @@ def ordered(found: Found, by: By) -> NDArray[np.intp]:
     first = np.lexsort((key, over, bad))[0]
     same = (bad == bad[first]) & (over == over[first]) & (key <= key[first] * (1 + CLOSE))
     rank, simple = np.where(same, 0.0, key), np.where(same, _pieces(found), 0.0)
-    return np.lexsort((key, gpus, simple, rank, over, bad))
+    beaten = np.zeros_like(same)
+    rows = np.flatnonzero(same)
+    beaten[rows] = beaten_by_others(days[rows], cost[rows], simple[rows])
+    return np.lexsort((key, gpus, beaten, simple, rank, over, bad))
+
+
+def beaten_by_others(days: Array, cost: Array, simple: Array) -> NDArray[np.bool_]:
+    """Whether another row, as simple, is faster by more than `FASTER` and no dearer."""
+    found = np.zeros(len(days), dtype=bool)
+    for level in np.unique(simple):
+        rows = np.flatnonzero(simple == level)
+        by_days = rows[np.argsort(days[rows], kind="stable")]
+        least = np.minimum.accumulate(cost[by_days])
+        before = np.searchsorted(days[by_days], days[rows] / (1 + FASTER))
+        found[rows] = (before > 0) & (least[np.maximum(before - 1, 0)] <= cost[rows])
+    return found
 
 
 def _pieces(found: Found) -> Array:
