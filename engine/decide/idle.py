@@ -9,6 +9,8 @@ from __future__ import annotations
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
 
+ONCE, SERVED = "For one run a month", "Around the clock"
+ASKED = {Kind.llm_pretraining: "For one run"}
 ONE_RUN = "one run a month, as none was told"
 
 
@@ -52,9 +54,11 @@ def hours_served(w: Workload) -> float | None:
 
 
 def headed(w: Workload, sentence: str) -> str:
-    """A verdict, behind the words that nothing runs where that is so."""
+    """A verdict, behind the words that nothing runs, and for what it is, where that is so."""
     head = idle_head(w)
-    return f"{head}. {sentence}" if head else sentence
+    if not head:
+        return sentence
+    return f"{head}. {ASKED.get(w.kind, SERVED if w.kind in SERVICES else ONCE)}: {sentence}"
 
 
 def _shown(kind: Kind) -> str:

@@ -50,7 +50,8 @@ def test_what_counts_as_nothing_to_do(answers: dict[str, Any], idle: bool) -> No
 @pytest.mark.parametrize("field", ["runs_per_month", "useful_hours_per_month"])
 def test_every_kind_of_run_opens_with_the_words(kind: Kind, field: str) -> None:
     answer = assess(Workload(kind=kind).model_copy(update={field: 0.0}), draws=0)
-    assert answer.sentence.startswith("Nothing runs, so nothing needs renting or buying. ")
+    head = "Nothing runs, so nothing needs renting or buying. For one run a month: "
+    assert answer.sentence.startswith(head)
     assert answer.warnings[0] == NOTE
     assert {a.field: a.estimate.likely for a in answer.assumptions}["runs_per_month"] == 1
 
