@@ -56,6 +56,7 @@ with shell.page(TITLE, ":material/account_tree:"):
             services_parts.patterns(report)
         with st.expander("The machines taken, and the next cheapest", icon=":material/dns:"):
             services_parts.machines(sizing)
+    services_parts.properties(report)
 
     st.subheader("The stages, each where it belongs", anchor=False)
     if plan is None:

@@ -48,6 +48,10 @@ def services_rows(report: ServicesReport, link: str = "") -> Iterator[Row]:
     for said in report.sayings:
         told = f"{said.article}, {said.claims}"
         yield Row("What the articles say", f"{said.says} {said.here}", source=told)
+    for held in report.properties:
+        yield Row("Five properties", f"{held.title}: {held.status}; {held.why}")
+    if report.waits:
+        yield Row("Five properties", report.waits)
     if report.sizing is not None:
         for name, r in report.sizing.inputs.items():
             yield range_row("Inputs", name, r.low, r.likely, r.high, r.unit, r.source)

@@ -13,6 +13,7 @@ from engine.explain.services_batching import Batching, batching
 from engine.explain.services_cases import Saying, sayings
 from engine.explain.services_drawing import Drawing, Pattern, draw, patterns
 from engine.explain.services_pipeline import PipelinePlan, has_stages, plan
+from engine.explain.services_properties import Property, properties, waits_for_all
 from engine.explain.services_reasons import Asked, answers_leaving, asked, one_machine, sentence
 from engine.wording import count, duration, money, number
 from engine.workload.answers import Bottleneck, Kind
@@ -25,6 +26,8 @@ class ServicesReport:
     """Everything that the page shows. Parts that the job does not have are None or empty.
 
     quotes_left_out : the user's quotes that don't rank, each with its reason
+    properties : the audit of the recommendation as a distributed system; waits : whether every step
+        waits for all
     """
 
     sentence: str
@@ -40,6 +43,8 @@ class ServicesReport:
     sayings: tuple[Saying, ...]
     notes: tuple[str, ...]
     quotes_left_out: tuple[str, ...] = ()
+    properties: tuple[Property, ...] = ()
+    waits: str = ""
 
 
 def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> ServicesReport:
@@ -62,6 +67,7 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
             head, None, "", "", (), None, None, (), pipeline, said,
             _pipeline_saying(pipeline) if pipeline is not None else (),
             (*_idle(answer), *_beside_recommendation(pipeline, answer)), quotes,
+            properties(answer), waits_for_all(answer),
         )  # fmt: skip
     s = size(answer, catalogue)
     b = batching(s, answer)
@@ -79,6 +85,8 @@ def services_report(answer: Assessment, catalogue: Catalogue | None = None) -> S
         sayings(s, answer, b),
         (*_idle(answer), *_notes(s, answer), *_beside_recommendation(pipeline, answer)),
         quotes,
+        properties(answer),
+        waits_for_all(answer),
     )
 
 

@@ -171,6 +171,20 @@ def patterns(report: ServicesReport) -> None:
     )
 
 
+def properties(report: ServicesReport) -> None:
+    """The five properties of a distributed system for the recommendation."""
+    with st.expander("Five properties of a distributed system", icon=":material/fact_check:"):
+        if report.waits:
+            st.markdown(plain(report.waits))
+        st.table(
+            [
+                {"Property": plain(p.title), "It is": p.status, "Why": plain(p.why)}
+                for p in report.properties
+            ],
+            hide_index=True,
+        )
+
+
 # --- pipelines
 
 
