@@ -1,7 +1,7 @@
 """How figures read in a sentence: numbers, money, times, shares, dates.
 
-Three significant digits at most, and no powers of ten below a trillion. Plain text, without markup
-of any kind.
+Three significant digits at most, and no powers of ten below a thousand trillion. Plain text,
+without markup of any kind.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ LONG_MS = 10_000.0  # from here on milliseconds read as seconds
 def number(value: float, unit: str = "", digits: int = 3) -> str:
     """A number with thousands separators and its unit."""
     shown = rounded(float(value), digits)
-    if abs(shown) >= 1e12:
+    if abs(shown) >= 1e15:
         text = f"{shown:.{digits - 1}e}"
     elif abs(shown) >= 1e6:
-        word, scale = ("billion", 1e9) if abs(shown) >= 1e9 else ("million", 1e6)
+        words = (("trillion", 1e12), ("billion", 1e9), ("million", 1e6))
+        word, scale = next(w for w in words if abs(shown) >= w[1])
         text = f"{shown / scale:,.{digits}g} {word}"
     elif shown == int(shown):
         text = f"{int(shown):,}"

@@ -227,3 +227,9 @@ def test_figures_read_well(said: str, words: str) -> None:
 )
 def test_a_deadline_of_minutes_reads_in_minutes(days: float, text: str) -> None:
     assert quantity(days, "days") == text  # 0.003 × 24 × 60 = 4.32
+
+
+def test_trillions_are_words_too() -> None:
+    assert money(2.6e12) == "$2.6 trillion"
+    assert number(-3e12) == "−3 trillion"
+    assert number(9.995e11) == "1 trillion"  # rounded before the word is chosen
