@@ -564,8 +564,6 @@ def _stated_utilization(context: Context, best: Option, busy_usd: float) -> floa
         return min(hours / 730.0, 1.0)
     total = max(best.usd_per_month.likely, 1e-9)
     if best.acquisition in ("on_demand", "spot"):
-        units = max(sum(s.units for s in best.stages), 1)
-        del units
         return min(max(s.busy_hours_per_month for s in best.stages) / 730.0, 1.0)
     return min(busy_usd / total, 1.0)
 
