@@ -48,6 +48,7 @@ def test_a_configuration_and_a_deadline_become_a_launch_kit(
     expect(page.get_by_text("8.03 billion parameters")).to_be_visible()
     expect(page.get_by_text("counted exactly")).to_be_visible()
     deadline = page.get_by_role("spinbutton", name="A run must be done within")
+    expect(deadline).to_have_count(1)  # a slow machine shows the earlier page's for a while, too
     deadline.fill("14")
     settle_after(page, settle, lambda: deadline.press("Enter"))
     title = page.get_by_role("heading", level=1).inner_text()
