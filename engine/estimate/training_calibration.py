@@ -116,9 +116,9 @@ def too_far(off: float) -> bool:
 
 
 def far_words(off: float) -> str:
-    """A log ratio as "11 times longer than" or "1/11 of", for what follows."""
+    """A log ratio as "11 times as long as" or "1/11 of", for what follows."""
     times = float(np.exp(abs(off)))
-    return f"{times:,.0f} times longer than" if off > 0 else f"1/{times:,.0f} of"
+    return f"{times:,.0f} times as long as" if off > 0 else f"1/{times:,.0f} of"
 
 
 def recalibrate(predicted_s: ArrayLike, measured_s: ArrayLike) -> Recalibration:

@@ -179,9 +179,9 @@ def test_a_stack_that_is_far_off_is_believed() -> None:
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        (50.1, "10 times the 5 s"),
+        (50.1, "10 times as long as the 5 s"),
         (5 / 5.1, "1/5 of the 5 s"),
-        (5e6, "1,000,000 times the 5 s"),
+        (5e6, "1,000,000 times as long as the 5 s"),
         (5e-6, "1/1,000,000 of the 5 s"),
     ],
 )
