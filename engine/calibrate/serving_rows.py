@@ -329,11 +329,9 @@ def _layout(
     if text == "attn-dp":
         return max(tp, n_gpus / pp), pp, 1.0, 1.0
     dp = number(cells, "dp", 1.0)
-    ep = number(cells, "ep", 1.0)
     if dp > 1 and net.experts > 1:
         # Data-parallel attention over experts that are spread: one replica on all GPUs.
         return tp * dp, pp, 1.0, 1.0
-    del ep
     return tp, pp, max(dp, 1.0), 0.0
 
 

@@ -141,9 +141,7 @@ def nearest_turns(
     for i, lever in enumerate(levers):
         if i in brackets:
             a, b, winner = brackets[i]
-            inside, outside = (a, b) if abs(a - lever.now) < abs(b - lever.now) else (b, a)
-            del inside
-            turns.append(Turn(lever, outside, winner))
+            turns.append(Turn(lever, max(a, b, key=lambda at: abs(at - lever.now)), winner))
         else:
             turns.append(Turn(lever, None, None))
     return turns

@@ -211,13 +211,12 @@ def demand(report: CostReport, currency: Currency) -> None:
 
 
 def _monthly(terms: CostTerms) -> None:
-    text = st.text_input(
+    st.text_input(
         "Machine-hours of each month, with commas between them",
         key=shell.bind("cost_months", _as_text(terms.monthly_hours)),
         on_change=_take_months,
         placeholder="1200, 1500, 900, 2200",
     )
-    del text
     term_fields.complain(COSTS, "monthly_hours")
     term_fields.term(COSTS, "demand_machines", placeholder="Spread over the month")
 
