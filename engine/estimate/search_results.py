@@ -25,6 +25,7 @@ from engine.estimate.parallelism import (
     network_of,
     of_a_usual_kind,
     stack_of,
+    step_inputs,
 )
 from engine.estimate.plan import Recompute, Stack, TrainingPlan
 from engine.estimate.plan_memory import need_of
@@ -33,6 +34,7 @@ from engine.estimate.training import StepTime
 from engine.estimate.training_calibration import shipped_calibration
 from engine.estimate.training_hardware import Hardware
 from engine.estimate.training_job import Job, PlanResult
+from engine.estimate.training_traffic import sent_bytes
 from engine.estimate.whole_run import (
     experiments_estimate,
     goodput_estimate,
@@ -140,6 +142,16 @@ def parts_of(found: Found, i: int) -> dict[str, float]:
     return {k: float(np.broadcast_to(getattr(found.seconds, k), n)[i]) * scale for k in PARTS}
 
 
+def _sent(found: Found, i: int) -> dict[str, float]:
+    """Bytes that a GPU sends in one row's step, by split."""
+    job, one = found.job, found.plans.take(np.array([i]))
+    hw = found.hardware[int(found.which[i])][0]
+    year = software_years(job, one, hw)
+    inputs = step_inputs(job.shape, one, hw, float(job.seq_len), job.task, year, job.software)
+    told = sent_bytes(inputs, shipped_calibration().parameters)
+    return {k: float(np.asarray(v).flat[0]) for k, v in told.items()}
+
+
 def model_flops_per_token(shape: ModelShape, seq_len: float, trains_all: bool) -> float:
     """FLOP a token that the model asks for: 6 a parameter (4 with frozen weights) and attention.
 
@@ -221,6 +233,7 @@ def result_of(found: Found, i: int, first: int | None = None) -> PlanResult:
         parts=dict(sorted(((PARTS[k], v / total) for k, v in parts.items()),
                           key=lambda kv: -kv[1])),
         utilization=sum(parts[k] for k in _USEFUL) / total,
+        sent=_sent(found, i),
     )  # fmt: skip
     if first is None or i == first:
         return replace(answer, why=_why(found, i, answer))

@@ -324,12 +324,9 @@ def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array)
 
     A reduce-scatter and an all-gather in sequence parallelism move the same.
     """
-    calls = _tensor_calls(r)
-    # Vendors' recipes gather in the width of the products and reduce in 16 bits.
-    element = np.where(r.stack == TUNED, 1.0 + np.minimum(np.maximum(r.width, 1.0) / 2.0, 1.0), 2.0)
-    size = tokens * r.hidden * element
+    calls = tensor_calls(r)
     seconds = 2.0 * gather_seconds(
-        size, r.tp, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
+        tensor_size(r, tokens), r.tp, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
     )
     latency = p["tp_latency_us"] * 1e-6
     exposed = _by_stack(p, "tp_exposed", r.stack)
@@ -338,46 +335,63 @@ def _tensor_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array)
     return np.asarray(np.where(r.tp > 1, late, 0.0))
 
 
-def _tensor_calls(r: StepInputs) -> Array:
+def tensor_calls(r: StepInputs) -> Array:
     """All-reduces of a layer and micro-batch; recomputation repeats those of the forward pass."""
     return np.asarray(4.0 + 2.0 * np.minimum(r.recompute, 1.0))
+
+
+def tensor_size(r: StepInputs, tokens: Array) -> Array:
+    """Bytes that one of them sums: activations of a micro-batch."""
+    # Vendors' recipes gather in the width of the products and reduce in 16 bits.
+    element = np.where(r.stack == TUNED, 1.0 + np.minimum(np.maximum(r.width, 1.0) / 2.0, 1.0), 2.0)
+    return np.asarray(tokens * r.hidden * element)
 
 
 def _tensor_launches(r: StepInputs, p: Parameters) -> Array:
     """Seconds that processors take for a layer's all-reduces: each rank waits for the last."""
     one = p["tp_launch_us"] * 1e-6 * np.log2(np.maximum(r.tp, 1.0))
-    return np.asarray(_tensor_calls(r) * one)
+    return np.asarray(tensor_calls(r) * one)
 
 
 def _context_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of passing a layer's keys and values round the ring, there and back."""
-    size = 3.0 * tokens * 2.0 * r.kv_width * 2.0 / r.tp  # K and V there, with gradients back
     wire = np.where(r.cp * r.tp <= r.domain, _fast(r, p), _nic(r, p))
-    late = _not_hidden(size * (r.cp - 1.0) / wire, p["cp_exposed"], window)
+    late = _not_hidden(context_size(r, tokens) / wire, p["cp_exposed"], window)
     return np.asarray(np.where(r.cp > 1, late, 0.0))
+
+
+def context_size(r: StepInputs, tokens: Array) -> Array:
+    """Bytes that a rank passes on for a layer: K and V all round, and with gradients back."""
+    return np.asarray(3.0 * tokens * 2.0 * r.kv_width * 2.0 / r.tp * (r.cp - 1.0))
 
 
 def _expert_parallel(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of a layer's all-to-alls: dispatch and combine, forward and backward."""
-    size = tokens * r.hidden * 2.0 / r.tp
-    one = all_to_all_seconds(
-        size, r.routed, r.ep, 1.0, fast=_fast(r, p), domain=r.domain, nic=_nic(r, p)
-    )
-    calls = 4.0 + 2.0 * r.recompute
-    late = _not_hidden(calls * one, p["ep_exposed"], window)
+    size, link = passed_size(r, tokens), {"fast": _fast(r, p), "nic": _nic(r, p)}
+    one = all_to_all_seconds(size, r.routed, r.ep, 1.0, domain=r.domain, **link)
+    late = _not_hidden(expert_calls(r) * one, p["ep_exposed"], window)
     return np.asarray(np.where((r.experts > 1) & (r.ep > 1), late, 0.0))
+
+
+def expert_calls(r: StepInputs) -> Array:
+    """All-to-alls of a layer and micro-batch: dispatch and combine, forward, backward and again."""
+    return np.asarray(4.0 + 2.0 * r.recompute)
+
+
+def passed_size(r: StepInputs, tokens: Array) -> Array:
+    """Bytes of a micro-batch's activations on one rank, as they go to experts or on to a stage."""
+    return np.asarray(tokens * r.hidden * 2.0 / r.tp)
 
 
 def _pipeline_transfer(r: StepInputs, p: Parameters, tokens: Array, window: Array) -> Array:
     """Exposed seconds of passing a micro-batch on: every virtual stage, forward and backward."""
-    size = tokens * r.hidden * 2.0 / r.tp
     wire = np.where(r.pp * r.tp * r.cp <= r.domain, _fast(r, p), _nic(r, p))
     exposed = np.where(r.stack == LEGACY, 1.0, p["pp_exposed"])
-    late = _not_hidden(2.0 * r.vp * size / wire, exposed, window)
+    late = _not_hidden(2.0 * r.vp * passed_size(r, tokens) / wire, exposed, window)
     return np.asarray(np.where(r.pp > 1, late, 0.0))
 
 
-def _groups(r: StepInputs) -> tuple[Array, Array]:
+def groups_held(r: StepInputs) -> tuple[Array, Array]:
     """Parameters that a GPU holds of what all share, and of its routed experts."""
     shared = (r.params - r.expert_params) / (r.tp * r.pp)
     experts = r.expert_params / (r.pp * np.maximum(r.ep * r.etp, 1.0))
@@ -386,35 +400,50 @@ def _groups(r: StepInputs) -> tuple[Array, Array]:
 
 def _exchange(r: StepInputs, p: Parameters, bytes_per_parameter: Array) -> Array:
     """Seconds of one all-gather of all parameters that a GPU works with."""
-    shared, experts = _groups(r)
+    shared, experts = groups_held(r)
     link = {"fast": _fast(r, p), "domain": r.domain, "nic": _nic(r, p)}
-    ranks = r.dp * r.cp
-    # Weights sharded inside a node (HSDP) are gathered there.
-    ranks = np.where(r.full_shard > 0, np.minimum(ranks, np.maximum(r.shard_ranks, 1.0)), ranks)
+    ranks, copies = exchange_ranks(r)
     one = gather_seconds(shared * bytes_per_parameter, ranks, r.tp, **link)
     nodes = ranks * r.tp / r.domain
     late = p["ring_us"] * 1e-6 * np.maximum(nodes - 1.0, 0.0) * r.layers / r.pp
-    copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep * r.etp, 1.0)), 1.0)
     stride = np.maximum(r.ep * r.etp, 1.0)
     two = gather_seconds(experts * bytes_per_parameter, copies, stride, **link)
     return np.asarray(one + late + np.where(r.experts > 1, two, 0.0))
 
 
+def exchange_ranks(r: StepInputs) -> tuple[Array, Array]:
+    """Ranks among which a GPU exchanges what all share, and what its routed experts are."""
+    ranks = r.dp * r.cp
+    # Weights sharded inside a node (HSDP) are gathered there.
+    ranks = np.where(r.full_shard > 0, np.minimum(ranks, np.maximum(r.shard_ranks, 1.0)), ranks)
+    copies = np.maximum(r.gpus / (r.pp * np.maximum(r.ep * r.etp, 1.0)), 1.0)
+    return np.asarray(ranks), np.asarray(copies)
+
+
 def _full_shard(r: StepInputs, p: Parameters) -> Array:
     """Seconds of the gathers and the reduction of one micro-batch when weights are sharded [3]."""
-    # Frozen weights are gathered twice, in 16 bits or 4, and have no gradients.
-    frozen = 2.0 * np.where(r.four_bit > 0, 0.5, 2.0)
-    moved = np.where(r.lora > 0, frozen, 2.0 * r.gathers + p["reduce_bytes"])
-    seconds = _exchange(r, p, np.asarray(moved))
+    seconds = _exchange(r, p, sharded_bytes(r, p))
     first = (r.stack == LEGACY) & (r.gathers >= 2.0)
     seconds = seconds * np.where(first, p["legacy_gather"], 1.0)
     return np.asarray(np.where(r.full_shard > 0, seconds, 0.0))
 
 
+def sharded_bytes(r: StepInputs, p: Parameters) -> Array:
+    """Bytes of a parameter that a micro-batch moves where states are sharded: FSDP, ZeRO-2."""
+    # Frozen weights are gathered twice, in 16 bits or 4, and have no gradients.
+    frozen = 2.0 * np.where(r.four_bit > 0, 0.5, 2.0)
+    return np.asarray(np.where(r.lora > 0, frozen, 2.0 * r.gathers + p["reduce_bytes"]))
+
+
+def gradient_bytes(r: StepInputs, p: Parameters) -> Array:
+    """Bytes of a parameter that a step moves once: gradients reduced, weights gathered."""
+    trained = np.where(r.lora > 0, 0.01, 1.0)
+    return np.asarray(trained * _by_stack(p, "grad_bytes", r.stack))
+
+
 def _gradient_exchange(r: StepInputs, p: Parameters, micro: Array) -> Array:
     """Exposed seconds of reducing the gradients and gathering the weights once a step."""
-    trained = np.where(r.lora > 0, 0.01, 1.0)
-    seconds = _exchange(r, p, np.asarray(trained * _by_stack(p, "grad_bytes", r.stack)))
+    seconds = _exchange(r, p, gradient_bytes(r, p))
     window = np.where(r.stack == LEGACY, 0.0, p["grad_window"] * micro)
     hidden = overlapped(window, seconds, 3.0) - window
     # Code that hands out each layer from the one rank that owns it pays for every rank (InternEvo).
@@ -426,7 +455,7 @@ def _gradient_exchange(r: StepInputs, p: Parameters, micro: Array) -> Array:
 def _between_copies(r: StepInputs, p: Parameters, window: Array) -> Array:
     """Exposed seconds of summing gradients over copies of weights that are sharded in nodes."""
     copies = np.maximum(r.dp * r.cp / np.maximum(r.shard_ranks, 1.0), 1.0)
-    shared, _ = _groups(r)
+    shared, _ = groups_held(r)
     size = np.where(r.lora > 0, 0.01, 1.0) * shared / np.maximum(r.shard_ranks, 1.0)
     # All-reduce in 32 bits: each GPU has its own shard, and its own port.
     seconds = 2.0 * gather_seconds(
@@ -437,6 +466,6 @@ def _between_copies(r: StepInputs, p: Parameters, window: Array) -> Array:
 
 def _optimizer(r: StepInputs, p: Parameters) -> Array:
     """Seconds of the update of the parameters that this GPU owns; memory-bound."""
-    shared, experts = _groups(r)
+    shared, experts = groups_held(r)
     owned = (shared + experts) / np.maximum(r.shard_ranks, 1.0)
     return np.asarray(np.where(r.lora > 0, 0.0, p["optimizer_bytes"] * owned / r.hbm))

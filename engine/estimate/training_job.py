@@ -6,7 +6,7 @@ Knows no search; `search.py` answers a `Job` with `PlanResult`s or with `Nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -164,6 +164,7 @@ class PlanResult:
     chance : of meeting the deadline; None without one
     parts : share of the step by where it goes, largest first
     utilization : share of the step in which the GPUs compute what the model asks for
+    sent : bytes that a GPU sends in a step, by `training_traffic.SPLITS`
     why : in words, for the first plan; behind : what keeps this plan behind the first
     """
 
@@ -185,6 +186,7 @@ class PlanResult:
     calibrated: bool
     parts: Mapping[str, float]
     utilization: float
+    sent: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     behind: str = ""
 

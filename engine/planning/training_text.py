@@ -10,6 +10,7 @@ from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.estimate.layout_cases import worked_layouts
 from engine.estimate.training_job import PlanResult
+from engine.explain import training_patterns
 from engine.planning import training_view
 from engine.planning.layout_words import layout_rows
 from engine.planning.training import TrainingReport, launch_ask
@@ -32,6 +33,13 @@ def training_text(report: TrainingReport) -> str:
     lines += [f"  {row['What']:<32} {row['Here']}" for row in training_view.split_rows(a.best)]
     lines += ["", "Memory of the fullest GPU, GiB"]
     lines += [f"  {item:<32} {gib:8.2f}" for item, gib in training_view.memory_rows(a.best)]
+    used = training_patterns.rows(a.best)
+    if used:
+        lines += ["", training_patterns.TITLE]
+    for row in used:
+        told = f"{row['Pattern']}: {row['Here']}; {row['A GPU sends in a step']} over {row['Over']}"
+        told += "" if row["Of the step"] == "–" else f"; {row['Of the step']} of the step"
+        lines += textwrap.wrap(told, WIDTH, initial_indent="  ", subsequent_indent="    ")
     if a.others:
         lines += ["", "The next plans"]
         lines += [f"  {row['Plan']}: {row['Behind the first']}"
@@ -56,6 +64,7 @@ def training_json(report: TrainingReport) -> dict[str, Any]:
         "frontier": [asdict(m) for m in training_view.frontier_marks(report)],
         "networks": training_view.network_rows(report),
         "rules": training_view.rule_rows(report),
+        "patterns": [] if a.best is None else training_patterns.rows(a.best),
         "article_layouts": layout_rows(worked_layouts()),
         "warnings": list(a.warnings),
         "assumptions": list(a.assumptions),

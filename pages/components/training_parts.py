@@ -11,6 +11,7 @@ from engine.estimate.layout_cases import worked_layouts
 from engine.estimate.model_shape import shape_from_text
 from engine.estimate.shape_text import shape_text
 from engine.estimate.training_job import PlanResult
+from engine.explain import training_patterns
 from engine.explain.training_drawing import training_drawing
 from engine.planning import recommended, training, training_view
 from engine.planning.layout_words import layout_notes, layout_rows
@@ -265,6 +266,11 @@ def plan_tab(plan: PlanResult, model_layers: int) -> None:
     drawing = training_drawing(plan, model_layers)
     st.subheader(drawing.title, anchor=False)
     picture(drawing)
+    used = training_patterns.rows(plan)
+    if used:
+        st.subheader(training_patterns.TITLE, anchor=False)
+        answer.table(used, training_patterns.TITLE)
+        st.caption(training_patterns.NOTE)
 
 
 def _bars(rows: list[tuple[str, float]], unit: str, alt: str, limit: float = 0.0) -> None:
