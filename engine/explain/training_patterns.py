@@ -81,10 +81,8 @@ def rows(result: PlanResult) -> list[dict[str, str]]:
     """The patterns as a table."""
     return [
         {
-            "Pattern": p.name,
-            "Here": p.here,
-            "A GPU sends in a step": p.sends,
-            "Over": p.link,
+            "Pattern": f"{p.name}: {p.here}",
+            "A GPU sends in a step": f"{p.sends} over {p.link}",
             "Of the step": "–" if p.waits is None else percent(p.waits),
         }
         for p in patterns(result)

@@ -37,7 +37,7 @@ def training_text(report: TrainingReport) -> str:
     if used:
         lines += ["", training_patterns.TITLE]
     for row in used:
-        told = f"{row['Pattern']}: {row['Here']}; {row['A GPU sends in a step']} over {row['Over']}"
+        told = f"{row['Pattern']}; {row['A GPU sends in a step']}"
         told += "" if row["Of the step"] == "–" else f"; {row['Of the step']} of the step"
         lines += textwrap.wrap(told, WIDTH, initial_indent="  ", subsequent_indent="    ")
     if a.others:
@@ -64,7 +64,9 @@ def training_json(report: TrainingReport) -> dict[str, Any]:
         "frontier": [asdict(m) for m in training_view.frontier_marks(report)],
         "networks": training_view.network_rows(report),
         "rules": training_view.rule_rows(report),
-        "patterns": [] if a.best is None else training_patterns.rows(a.best),
+        "patterns": []
+        if a.best is None
+        else [asdict(p) for p in training_patterns.patterns(a.best)],
         "article_layouts": layout_rows(worked_layouts()),
         "warnings": list(a.warnings),
         "assumptions": list(a.assumptions),
