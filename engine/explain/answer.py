@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from engine.estimate.estimate import Estimate
 from engine.explain.architecture import architecture
 from engine.explain.evidence import Case, verdicts
 from engine.explain.services_pipeline import stages_note
-from engine.wording import count, duration, money, rough
+from engine.wording import count, duration, money, quantity, rough
 from engine.workload.answers import Kind
 from engine.workload.workload import LLM_TRAINING, Workload
 
@@ -255,7 +256,7 @@ def _reasons(f: Findings, options: list[Option]) -> list[Reason]:
         for mine, theirs in zip(best.contributions, rival.contributions, strict=True):
             gain = mine.points - theirs.points
             if gain > 0.005:
-                add(mine.criterion, _compared(f, best, rival, mine.criterion, gain))
+                add(mine.criterion, _compared(best, rival, mine.criterion, gain))
     _against_today(f, best, add)
     _acquisition_reason(best, options, add)
     _physics_reasons(f, best, add)
@@ -271,7 +272,7 @@ def _common_veto(barred: list[Option]) -> Veto:
     return cheapest.vetoes[0]
 
 
-def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: float) -> Reason:
+def _compared(best: Option, rival: Option, criterion: str, gain: float) -> Reason:
     """A criterion on which the recommendation is ahead of a rival, with both numbers."""
     mine = next(c for c in best.contributions if c.criterion == criterion)
     theirs = next(c for c in rival.contributions if c.criterion == criterion)
@@ -282,10 +283,14 @@ def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: fl
         a, b = best.usd_per_month.likely, rival.usd_per_month.likely
         far = "far " if b > 2.5 * a else ""
         text = f"It is {far}cheaper: {money(a)} a month against {money(b)} for {other}"
+        if b <= a:
+            text = _over_the_range("cost", best.usd_per_month, rival.usd_per_month, other)
         return Reason(text, mine.source, gain, counted=True)
     if criterion == "time":
         a, b = best.time.likely, rival.time.likely
-        if best.time.unit == "h":
+        if b <= a:
+            text = _over_the_range("time", best.time, rival.time, other)
+        elif best.time.unit == "h":
             faster = b / max(a, 1e-9)
             text = f"A run takes {duration(a)}, {rough(faster)} times as fast as {other} "
             text += f"({duration(b)})"
@@ -294,6 +299,15 @@ def _compared(f: Findings, best: Option, rival: Option, criterion: str, gain: fl
         return Reason(text, mine.source, gain, counted=True)
     text = f"{mine.title}: {mine.because}; {other}: {theirs.because}"
     return Reason(text, mine.source, gain, counted=True)
+
+
+def _over_the_range(what: str, mine: Estimate, theirs: Estimate, other: str) -> str:
+    """Why the mean of all cases is ahead where the likely value is not: how far both reach."""
+    one = money if mine.unit.startswith("USD") else partial(quantity, unit=mine.unit)
+    shown = [
+        f"{quantity(x.likely, x.unit)} ({one(x.low)} to {one(x.high)})" for x in (mine, theirs)
+    ]
+    return f"Over all cases its {what} counts better: {shown[0]} against {shown[1]} for {other}"
 
 
 def _against_today(f: Findings, best: Option, add) -> None:  # type: ignore[no-untyped-def]
