@@ -12,6 +12,7 @@ from engine.wording import rough
 from engine.workload.answers import Certainty
 from engine.workload.workload import Workload
 from pages.components import fields, labels, question_charts, shell
+from pages.components.answer import table as answer_table
 
 TITLE = "How much of it can run in parallel?"
 WAYS = ["Set it", "Usual for this work", "From timings"]
@@ -124,6 +125,9 @@ with shell.page(TITLE, ":material/call_split:", question="parallel_fraction") as
         )  # fmt: skip
         if reading is not None:
             st.caption(labels.plain(f"Your timings: {reading.message}"))
+    st.subheader("Does a second machine pay?", anchor=False)
+    st.markdown(labels.plain(fraction.second_machine(likely, reading, timed)))
+    answer_table(fraction.efficiency_rows(likely, reading, timed), "Efficiency by machines")
 
     st.subheader("From which fraction on is a GPU the cheaper?", anchor=False)
     question, picture = st.columns(2, gap="large")

@@ -45,6 +45,70 @@ def speedup_limit(p: float) -> float | None:
     return 1 / (1 - p) if p < 1 else None
 
 
+SIZES = (2, 4, 8, 16, 64, 256, 1024)
+HALF = 0.5
+
+
+def speedups_of(p: float, reading: TimingReading | None, timed: bool) -> list[tuple[int, float]]:
+    """Speed-up over one machine at some sizes: by the law of the timings where they are the answer.
+
+    p : parallel fraction, for Amdahl's law
+    """
+    if reading is not None and reading.fitted and timed:
+        n, gain = (np.array(x) for x in zip(*reading.fitted, strict=True))
+        return [(size, float(np.interp(size, n, gain))) for size in SIZES]
+    return [(size, float(amdahl_speedup(p, float(size)))) for size in SIZES]
+
+
+def efficiency_rows(p: float, reading: TimingReading | None, timed: bool) -> list[dict[str, str]]:
+    """What each machine of so many does against one alone, and what a run costs against one.
+
+    Efficiency is the speed-up over the machines. They are paid while the run lasts, so a run on n
+    of them costs n over the speed-up of what it costs on one.
+    """
+    return [
+        {
+            "Machines": f"{n:,}",
+            "Times as fast": rough(gain),
+            "Each does": f"{gain / n:.0%} of one alone" if gain / n >= 0.01 else "under 1%",
+            "A run costs": f"{rough(n / gain)} times",
+        }
+        for n, gain in speedups_of(p, reading, timed)
+    ]
+
+
+def second_machine(p: float, reading: TimingReading | None, timed: bool) -> str:
+    """What a second machine brings, and from how many on each does less than half of one alone."""
+    gain = speedups_of(p, reading, timed)[0][1]
+    if gain <= 1:
+        return "A second machine makes it no faster: scale up instead, to a larger one."
+    told = (
+        f"A second machine makes it {rough(gain)} times as fast, so a run costs {rough(2 / gain)} "
+        "times what it does on one."
+    )
+    half = half_efficient(p, reading, timed)
+    if half is None:
+        return f"{told} Up to 1,024 machines each does more than half of what one does alone."
+    return (
+        f"{told} From {half:,} machines on a run costs more than twice: a larger machine is the "
+        "better buy there, if there is one."
+    )
+
+
+def half_efficient(p: float, reading: TimingReading | None, timed: bool) -> int | None:
+    """Machines from which each does less than half of one alone; None up to 1,024.
+
+    By Amdahl's law n / speed-up = n·(1 − p) + p, above 2 for n > (2 − p)/(1 − p).
+    """
+    if reading is not None and reading.fitted and timed:
+        found = [n for n, gain in reading.fitted if gain < HALF * n]
+        return int(np.ceil(found[0])) if found else None
+    if p >= 1:
+        return None
+    least = int(np.floor((1 / HALF - p) / (1 - p) + 1e-9)) + 1
+    return least if least <= 1024 else None
+
+
 @dataclass(frozen=True, slots=True)
 class TimingReading:
     """What measured timings say: Amdahl's fraction from two, the USL from three or more.
