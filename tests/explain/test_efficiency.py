@@ -13,7 +13,7 @@ def test_efficiency_by_hand() -> None:
     rows = {r["Machines"]: r for r in fraction.efficiency_rows(0.95, None, False)}
     assert rows["2"]["Times as fast"] == "1.9"
     assert rows["2"]["Each does"] == "95% of one alone"
-    assert rows["2"]["A run costs"] == "1.1 times"  # 2/1.905 = 1.05
+    assert rows["2"]["A run costs"] == "5% more"  # 2/1.905 = 1.05
     assert rows["1,024"]["Times as fast"] == "20"
     assert rows["1,024"]["Each does"] == "2% of one alone"
     assert rows["1,024"]["A run costs"] == "52 times"  # 1024/19.64 = 52.1
@@ -43,6 +43,13 @@ def test_a_second_machine_that_slows_is_told_to_be_none() -> None:
     assert "no faster: scale up instead" in fraction.second_machine(0.9, reading, True)
     # Timings that are not the answer do not count.
     assert "1.8 times as fast" in fraction.second_machine(0.9, reading, False)
+
+
+def test_nearly_all_of_it_in_parallel_costs_as_much() -> None:
+    # 2 machines: 1/(0.001 + 0.4995) = 1.998 times, so a run costs 1.001 times.
+    told = fraction.second_machine(0.999, None, False)
+    assert told.startswith("A second machine makes it 2 times as fast, so a run costs as much as")
+    assert fraction.efficiency_rows(0.999, None, False)[0]["Each does"] == "over 99% of one alone"
 
 
 def test_no_parallel_part_gains_nothing() -> None:

@@ -27,7 +27,7 @@ from engine.estimate.scaling import (
     usl_throughput,
 )
 from engine.explain.curves.common import Points, times
-from engine.wording import number, rough
+from engine.wording import number, percent, rough
 from engine.workload.workload import Workload
 
 # The articles' marks, drawn beside what is computed (data/rules.csv has their claims).
@@ -47,6 +47,7 @@ def speedup_limit(p: float) -> float | None:
 
 SIZES = (2, 4, 8, 16, 64, 256, 1024)
 HALF = 0.5
+AS_MUCH = 1.005  # times, up to which two costs read alike
 
 
 def speedups_of(p: float, reading: TimingReading | None, timed: bool) -> list[tuple[int, float]]:
@@ -70,8 +71,8 @@ def efficiency_rows(p: float, reading: TimingReading | None, timed: bool) -> lis
         {
             "Machines": f"{n:,}",
             "Times as fast": rough(gain),
-            "Each does": f"{gain / n:.0%} of one alone" if gain / n >= 0.01 else "under 1%",
-            "A run costs": f"{rough(n / gain)} times",
+            "Each does": f"{percent(gain / n)} of one alone",
+            "A run costs": _dearer(n / gain),
         }
         for n, gain in speedups_of(p, reading, timed)
     ]
@@ -82,9 +83,10 @@ def second_machine(p: float, reading: TimingReading | None, timed: bool) -> str:
     gain = speedups_of(p, reading, timed)[0][1]
     if gain <= 1:
         return "A second machine makes it no faster: scale up instead, to a larger one."
+    dear = 2 / gain
     told = (
-        f"A second machine makes it {rough(gain)} times as fast, so a run costs {rough(2 / gain)} "
-        "times what it does on one."
+        f"A second machine makes it {rough(gain)} times as fast, so a run costs {_dearer(dear)} "
+        f"{'as' if dear < AS_MUCH else 'than'} on one."
     )
     half = half_efficient(p, reading, timed)
     if half is None:
@@ -93,6 +95,15 @@ def second_machine(p: float, reading: TimingReading | None, timed: bool) -> str:
         f"{told} From {half:,} machines on a run costs more than twice: a larger machine is the "
         "better buy there, if there is one."
     )
+
+
+def _dearer(times_as_dear: float) -> str:
+    """How much more a run costs than on one machine."""
+    if times_as_dear < AS_MUCH:
+        return "as much"
+    if times_as_dear < 2:
+        return f"{times_as_dear - 1:.0%} more"
+    return f"{rough(times_as_dear)} times"
 
 
 def half_efficient(p: float, reading: TimingReading | None, timed: bool) -> int | None:
