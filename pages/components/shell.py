@@ -489,8 +489,9 @@ def _bar(now: Workload) -> None:
             st.text(f"No recommendation yet: {error}")
             return
         best = answer.best
+        label = "nothing meets every constraint; nearest: " if best.vetoes else ""
         st.markdown(
-            f":small[**So far: {labels.plain(best.label)}** · "
+            f":small[**So far: {label}{labels.plain(best.label)}** · "
             f"{labels.plain(_in_money_shown(best.usd_per_month))} · "
             f"{labels.plain(answer.sureness)}]",
             width="stretch",

@@ -65,6 +65,17 @@ def test_the_recommendation_in_view_is_in_the_currency_of_display_too(app: Open)
     assert "19,200 a month" in bar
 
 
+def test_what_meets_no_constraint_is_not_shown_as_a_recommendation(app: Open) -> None:
+    late = parse(
+        {"kind": "llm_pretraining", "model_params_b": 405, "train_tokens_b": 15_000,
+         "deadline_days": 0.01}
+    )  # fmt: skip
+    (bar,) = (
+        t.value for t in app("pages/costs.py", **encode(late)).markdown if "So far" in t.value
+    )
+    assert bar.startswith(":small[**So far: nothing meets every constraint; nearest: ")
+
+
 def test_a_link_restores_the_answers(app: Open) -> None:
     visit = app(DETAILS, kind="online_inference", latency_ms="42.5", name="风控 🚀")
     assert widget(visit, "latency_ms").value == 42.5
