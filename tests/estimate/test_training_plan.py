@@ -199,5 +199,5 @@ def test_ten_steps_in_41_s_of_a_batch_that_nobody_told() -> None:
 
 def test_own_steps_of_something_else_are_refused() -> None:
     # Milliseconds that were entered as seconds.
-    with pytest.raises(InputError, match="times longer"):
+    with pytest.raises(InputError, match="times as long as"):
         plan_training(own_steps(10 * 3_000))
