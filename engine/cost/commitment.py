@@ -45,6 +45,11 @@ class Demand:
         """Most machines needed in any hour."""
         return float(self.levels.max())
 
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether the same machines work in every hour in which any does."""
+        return bool(np.all(self.levels[self.levels > 0] == self.peak))
+
     def above(self, base: float) -> float:
         """Machines needed beyond the base, on average: E[(D − q)⁺]."""
         return float(np.maximum(self.levels - base, 0.0) @ self.shares)

@@ -54,9 +54,12 @@ def mixed_cost(
     burst_acquisition: Acquisition,
     demand: Demand,
     horizon_months: int,
+    by_level: bool = False,
 ) -> MixedPlan:
     """Find how many machines to commit, and lay base and burst out month by month.
 
+    by_level : the machines of a level work together or not at all, so that an owned base is one of
+        the levels; a single machine that needs no people of its own is no base of a cluster
     base : a rent; what owning so many machines takes, by their number; or the ownership of the
         demand's peak, of which a smaller base is charged its part
     """
@@ -76,7 +79,7 @@ def mixed_cost(
     else:
         base = _by_number(base, peak)
         counted = OwnedBase(base, base_acquisition, months)
-        mix, idle, running = _best_owned(counted, demand, price, peak)
+        mix, idle, running = _best_owned(counted, demand, price, peak, by_level)
 
     def table(committed: int) -> CashFlow:
         own = base if isinstance(base, Rental) else base(max(committed, 1))
@@ -149,11 +152,13 @@ class OwnedBase:
         return hour * (self.months - wait) + price * demand.mean * wait
 
 
-def best_number(cost: Callable[[int], float], demand: Demand, peak: int) -> int:
+def best_number(
+    cost: Callable[[int], float], demand: Demand, peak: int, by_level: bool = False
+) -> int:
     """The number of machines, from none to the peak, at which the cost is least."""
-    costs = {q: cost(q) for q in _numbers(demand, peak)}
+    costs = {q: cost(q) for q in _numbers(demand, peak, by_level)}
     best = min(costs, key=lambda q: (costs[q], q))
-    if peak > ONE_BY_ONE:
+    if peak > ONE_BY_ONE and not by_level:
         near = range(max(best - NEIGHBOURS, 0), min(best + NEIGHBOURS, peak) + 1)
         costs |= {q: cost(q) for q in near if q not in costs}
         best = min(costs, key=lambda q: (costs[q], q))
@@ -161,13 +166,13 @@ def best_number(cost: Callable[[int], float], demand: Demand, peak: int) -> int:
 
 
 def _best_owned(
-    base: OwnedBase, demand: Demand, price: float, peak: int
+    base: OwnedBase, demand: Demand, price: float, peak: int, by_level: bool
 ) -> tuple[Mix, float, float]:
     """The best number of owned machines, and what one of them costs idle and more when used."""
-    best = best_number(lambda q: base.usd(q, demand, price), demand, peak)
+    best = best_number(lambda q: base.usd(q, demand, price), demand, peak, by_level)
     # With no base, the number of machines counts that would pay first.
     shown = best or min(
-        (q for q in _numbers(demand, peak) if q),
+        (q for q in _numbers(demand, peak, by_level) if q),
         key=lambda q: _pays_from(*base.rates(q)[:2], price),
     )
     idle, running, _ = base.rates(shown)
@@ -184,12 +189,16 @@ def _best_owned(
     return mix, idle, running
 
 
-def _numbers(demand: Demand, peak: int) -> list[int]:
+def _numbers(demand: Demand, peak: int, by_level: bool) -> list[int]:
     """Numbers of owned machines to try: all, or of a large fleet those where the cost can turn.
+
+    Of machines that work together, the levels alone.
 
     The cost of a base is straight between the levels of demand but for the steps of racks, switches
     and people, which weigh little in a large fleet.
     """
+    if by_level:
+        return sorted({0, *(math.ceil(level - 1e-9) for level in demand.levels.tolist()), peak})
     if peak <= ONE_BY_ONE:
         return list(range(peak + 1))
     ends = {f(level) for level in demand.levels.tolist() for f in (math.floor, math.ceil)}

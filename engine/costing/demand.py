@@ -84,11 +84,6 @@ def of_service(machines: float, workload: Workload) -> Demand:
     return commitment.levels((0.0, machines), (1 - share, share))
 
 
-def all_or_nothing(demand: Demand) -> bool:
-    """Whether the same machines work in every hour in which any does."""
-    return bool(np.all(demand.levels[demand.levels > 0] == demand.peak))
-
-
 def used_for(demand: Demand, share: float) -> Demand | None:
     """The demand grown or shrunk until its whole machines work in a share of the hours on average.
 
@@ -107,7 +102,7 @@ def used_for(demand: Demand, share: float) -> Demand | None:
     busy = demand.levels > 0
     if peak <= 0:
         return None
-    if all_or_nothing(demand):
+    if demand.all_or_nothing:
         return commitment.levels((0.0, peak), (1 - share, share), demand.source)
     order = np.argsort(-demand.levels[busy])
     level, weight = demand.levels[busy][order], demand.shares[busy][order]

@@ -10,7 +10,7 @@ from engine.cost.break_even import BreakEven, Range
 from engine.cost.cash_flow import SECTIONS, CashFlow, Row, Section
 from engine.cost.migration import MigrationResult
 from engine.cost.worked_cases import CaseRow, WorkedCase
-from engine.costing.demand import SOURCES, all_or_nothing
+from engine.costing.demand import SOURCES
 from engine.costing.model import CostReport, Leaving, Way
 from engine.costing.wins import BEST_MIX
 from engine.estimate.estimate import Estimate
@@ -232,6 +232,20 @@ def _one(machine: str) -> str:
     return f"one GPU of {machine}" if " × " in machine else f"one {machine}"
 
 
+def best_told(report: CostReport) -> str:
+    """In which sense each mix is the best."""
+    demand = report.demand.demand
+    together = report.demand.source == SOURCES[DemandBy.plan]
+    if together or (demand is not None and demand.all_or_nothing):
+        first = "Each is the exact best of machines that work together: none, or all at once."
+    else:
+        first = (
+            "Each is the exact best: no other number of committed machines is cheaper for this "
+            "demand."
+        )
+    return f"{first} The three sums of a row meet the same demand, hour by hour."
+
+
 def curves_told(report: CostReport) -> list[str]:
     """What the curves of a useful hour are of, the articles' marks in it, and what the mix is."""
     marks = {m.id: f"{m.value:.0%}" for m in report.wins.marks if m.unit == "share of hours"}
@@ -249,7 +263,7 @@ def curves_told(report: CostReport) -> list[str]:
                 "parts; state your own demand to see where both pay."
                 if report.demand.source == SOURCES[DemandBy.plan]
                 else "Your demand is all on or all off, so its mix is always one of its two parts."
-                if all_or_nothing(report.demand.demand)
+                if report.demand.demand is not None and report.demand.demand.all_or_nothing
                 else "Its demand has the pattern and machines that you state, grown or shrunk to "
                 "each use; the lines are of the plan's machines."
             )

@@ -259,12 +259,13 @@ def _mix(
         if owner is None
         else partial(owner.ownership, months=case.months)
     )
-    planned = mixed_cost(
-        committed, terms, _rental(case, pool, burst, size), burst, asked, case.months
-    )
-    mix = planned.mix
     # A demand of the user's own is other work, which counts its own hours.
     own_work = case.terms.demand_by is not DemandBy.plan
+    planned = mixed_cost(
+        committed, terms, _rental(case, pool, burst, size), burst, asked, case.months,
+        by_level=not own_work or asked.all_or_nothing,
+    )  # fmt: skip
+    mix = planned.mix
     useful = demand.mean / demand.peak * HOURS_PER_MONTH if own_work else float(e.useful_hours[0])
     others = [x for p in e.pools if p is not pool for x in p.lines]
     flow = replace(

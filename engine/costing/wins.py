@@ -21,7 +21,7 @@ from engine.cost.ownership import cheap, dear
 from engine.cost.parameters import Pick, likely
 from engine.cost.rent import Rental
 from engine.costing.case import Case
-from engine.costing.demand import all_or_nothing, of_service, used_for
+from engine.costing.demand import of_service, used_for
 from engine.costing.model import Curve, Way, Wins
 from engine.costing.ways import BURSTS, MIX_BASES, blocks_per_month, spot_terms_of
 from engine.decide.candidates import Price
@@ -249,8 +249,7 @@ def _on_owned(case: Case, fleet: Fleet, pattern: Demand, price: float) -> list[f
             usd.append(math.inf)
             continue
         hour = partial(base.usd_per_hour, demand=asked, price=price * each)
-        ends = (0, machines) if all_or_nothing(asked) else None
-        best = min(ends, key=hour) if ends else best_number(hour, asked, machines)
+        best = best_number(hour, asked, machines, by_level=asked.all_or_nothing)
         usd.append(hour(best) / (asked.mean * each))
     return usd
 

@@ -204,10 +204,7 @@ def demand(report: CostReport, currency: Currency) -> None:
     for barred in view.mixes_barred(report):
         st.caption(plain(f"Left out: {barred}."))
     if rows:
-        st.caption(
-            "Each is the exact best: no other number of committed machines is cheaper for this "
-            "demand. The three sums of a row meet the same demand, hour by hour."
-        )
+        st.caption(plain(view.best_told(report)))
 
 
 def _monthly(terms: CostTerms) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.cost.break_even import by_root
-from engine.cost.commitment import constant, hourly
+from engine.cost.commitment import constant, hourly, levels
 from engine.cost.compare import (
     WayToPay,
     curves,
@@ -253,3 +253,30 @@ def test_a_large_fleet_is_searched_where_its_cost_can_turn() -> None:
     mixed = mixed_cost(in_whole_fleets, "buy", Rental(10.0), "on_demand", demand, 36)
     assert mixed.mix.base == 800
     assert float(mixed.flow.per_month) == pytest.approx(800_000 + 40_000 + 800_000 + 120 * 7_300)
+
+
+def test_machines_that_work_together_are_committed_together() -> None:
+    """One machine needs no people, a cluster a whole engineer: none of that makes one a base.
+
+    Ten machines in half of the hours. By the single machine the first would pay (100 a month for
+    it against 3,650 rented); all ten cost 1,000 and 20,000 for people against 36,500.
+    """
+    demand = levels((0.0, 10.0), (0.5, 0.5))
+
+    def cluster(machines: int) -> Ownership:
+        people = 0.0 if machines == 1 else 20_000.0 * 12 / 1e6
+        return Ownership(
+            usd_per_unit=100.0 * 36, resale_share=0.0, staff_fte=people, usd_per_fte_year=1e6
+        )
+
+    apart = mixed_cost(cluster, "buy", Rental(10.0), "on_demand", demand, 36)
+    together = mixed_cost(cluster, "buy", Rental(10.0), "on_demand", demand, 36, by_level=True)
+    # Apart: 100 + 9 x 3,650 = 32,950; all: 21,000.
+    assert apart.mix.base == together.mix.base == 10
+    dear = Rental(4.0)  # 1,460 a machine: one owned 100 + 13,140 = 13,240, all 21,000, none 14,600
+    apart = mixed_cost(cluster, "buy", dear, "on_demand", demand, 36)
+    together = mixed_cost(cluster, "buy", dear, "on_demand", demand, 36, by_level=True)
+    assert apart.mix.base == 1
+    assert float(np.sum(apart.flow.total)) / 36 == pytest.approx(13_240)
+    assert together.mix.base == 0
+    assert float(np.sum(together.flow.total)) / 36 == pytest.approx(14_600)

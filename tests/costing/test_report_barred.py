@@ -103,3 +103,16 @@ def test_a_service_of_no_hours_is_costed_around_the_clock() -> None:
     assert mine.likely == pytest.approx(theirs.likely)
     assert found.demand.demand is not None
     assert found.demand.demand.levels.tolist() == [24.0]  # all hours
+
+
+@pytest.mark.parametrize("name", ["16-nodes-own-or-cloud", "zero3-64-b200", "70b-pretraining"])
+def test_a_plan_s_machines_are_never_owned_by_one_and_rented_beside_it(name: str) -> None:
+    """They train together, over one network: all of them are bought, or none."""
+    given = answer(name)
+    for hardware, _ in cost_report(given, draws=DRAWS).choices:
+        found = cost_report(given, hardware=hardware, draws=DRAWS).demand
+        assert found.demand is not None
+        least = min(level for level in found.demand.levels.tolist() if level > 0)
+        for way in found.mixes:
+            assert way.mix is not None
+            assert way.mix.base == 0 or way.mix.base * way.mix_each >= least - 1e-9, way.id
