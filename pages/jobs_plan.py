@@ -11,7 +11,7 @@ from engine.errors import ClusterFitError
 from engine.explain.jobs import JobReport, figures_for, is_compute
 from engine.explain.jobs_model_words import recommended_words
 from engine.explain.jobs_models import ModelReport, is_small_model
-from engine.explain.jobs_owning import comes_first, elsewhere
+from engine.explain.jobs_owning import elsewhere
 from engine.explain.plan_tables import job_csv
 from engine.report.plan_jobs import job_document
 from engine.workload.answers import Kind
@@ -30,12 +30,11 @@ from pages.components import (
 TITLE = "Compute and small models"
 
 
-def _notes(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        if comes_first(note):
-            st.info(labels.plain(note), icon=":material/info:")
-        else:
-            st.caption(labels.plain(note))
+def _notes(report: JobReport | ModelReport) -> None:
+    for note in report.about:
+        st.info(labels.plain(note), icon=":material/info:")
+    for note in report.notes:
+        st.caption(labels.plain(note))
 
 
 def _downloads(report: JobReport | ModelReport, workload: Workload) -> None:
@@ -55,7 +54,7 @@ def compute_job(workload: Workload) -> None:
         jobs_parts.field_of_work()
         return
     st.subheader(labels.plain(report.headline), anchor=False)
-    _notes(report.notes)
+    _notes(report)
     _downloads(report, workload)
     jobs_parts.job_tiles(report)
     jobs_parts.job_cards(report)
@@ -91,7 +90,7 @@ def small_model(workload: Workload) -> None:
         recommended = _recommended(report, workload)
         if recommended:
             st.markdown(labels.plain(recommended))
-        _notes(report.notes)
+        _notes(report)
         jobs_parts.model_inputs(report, batch)
     _downloads(report, workload)
     jobs_parts.model_tiles(report)

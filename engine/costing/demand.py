@@ -10,7 +10,6 @@ from engine.cost.checks import Array
 from engine.cost.commitment import Demand
 from engine.decide.idle import hours_served
 from engine.errors import InputError
-from engine.workload.answers import Kind
 from engine.workload.cost_terms import CostTerms, DemandBy
 from engine.workload.workload import Workload
 
@@ -77,10 +76,9 @@ def of_service(machines: float, workload: Workload) -> Demand:
 
     A load that machines follow by the hour is the user's to state, by a schedule, list or log.
     """
-    stated = hours_served(workload)
-    if stated is None or workload.kind is Kind.pipeline:
+    share = hours_served(workload) / HOURS_PER_MONTH
+    if share == 1.0:
         return commitment.constant(machines)
-    share = min(stated / HOURS_PER_MONTH, 1.0)
     return commitment.levels((0.0, machines), (1 - share, share))
 
 

@@ -32,7 +32,6 @@ from engine.decide.uncertainty import interval
 from engine.errors import InputError
 from engine.estimate.estimate import Estimate
 from engine.wording import count, number
-from engine.workload.answers import Kind
 from engine.workload.cost_terms import DemandBy, Site
 from engine.workload.workload import LLM_TRAINING
 
@@ -353,10 +352,7 @@ def units_counted(ctx: Context, x: Values) -> tuple[str, Array]:
     w = ctx.workload
     none = np.zeros_like(x["parallel_fraction"])
     if any(s.mode == "service" for s in ctx.stages):
-        stated = hours_served(w)
-        around = w.kind is Kind.pipeline or stated is None
-        hours = HOURS_PER_MONTH if around else min(stated or 0.0, HOURS_PER_MONTH)
-        requests = x["rate_per_s"] * w.services * 3600 * hours
+        requests = x["rate_per_s"] * w.services * 3600 * hours_served(w)
         if any(s.work == "llm_inference" for s in ctx.stages):
             return "tokens", np.asarray(requests * (x["tokens_in"] + x["tokens_out"]))
         return "requests", np.asarray(requests)

@@ -7,7 +7,7 @@ clock) is worked out all the same, and every answer opens with the words that sa
 from __future__ import annotations
 
 from engine.workload.answers import Kind
-from engine.workload.workload import LLM_TRAINING, SERVICES, Workload
+from engine.workload.workload import HOURS_PER_MONTH, LLM_TRAINING, SERVICES, Workload
 
 ONCE, SERVED = "For one run a month", "Around the clock"
 ASKED = {Kind.llm_pretraining: "For one run"}
@@ -48,9 +48,14 @@ def shown_instead(w: Workload) -> str:
     return f"Shown is {_shown(w.kind)}." if nothing_to_do(w) else ""
 
 
-def hours_served(w: Workload) -> float | None:
-    """Hours of a month in which a service runs, as told or as shown: None around the clock."""
-    return None if nothing_to_do(w) else w.stated_hours_per_month
+def hours_served(w: Workload) -> float:
+    """Hours of a month in which a service runs: those told, else all.
+
+    None at all is no service, which is shown around the clock. The hours of a pipeline are those of
+    its runs; what serves at its end does so around the clock.
+    """
+    told = None if w.kind is Kind.pipeline else w.stated_hours_per_month
+    return min(told, HOURS_PER_MONTH) if told else HOURS_PER_MONTH
 
 
 def headed(w: Workload, sentence: str) -> str:

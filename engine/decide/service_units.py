@@ -11,6 +11,7 @@ import numpy as np
 from engine.decide import language_models as llm
 from engine.decide.candidates import Unit
 from engine.decide.evaluation import Context, Memo, Values
+from engine.decide.idle import hours_served
 from engine.decide.job_hours import accelerator_speed, reference_server_hours
 from engine.decide.model_rates import Model, model_of
 from engine.decide.numbers import Array
@@ -26,19 +27,12 @@ from engine.estimate import jobs
 from engine.estimate.data_systems import Need
 from engine.estimate.jobs import REFERENCE_VCPU, Stage
 from engine.estimate.services import Resource
-from engine.workload.answers import Kind
-from engine.workload.workload import HOURS_PER_MONTH, Workload
+from engine.workload.workload import Workload
 
 
 def paid_hours(w: Workload) -> float:
-    """Hours a month for which a service's machines are rented on demand: those told, else all.
-
-    None at all is no service: it is shown around the clock, see `engine.decide.idle`.
-    """
-    stated = w.stated_hours_per_month
-    if not stated or w.kind is Kind.pipeline:
-        return HOURS_PER_MONTH
-    return float(np.clip(stated, 1.0, HOURS_PER_MONTH))
+    """Hours a month for which a service's machines are rented on demand: at least one."""
+    return max(hours_served(w), 1.0)
 
 
 def sizing_of(

@@ -18,7 +18,7 @@ from engine.decide.candidates import Price, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import pool_of, run_parts
 from engine.decide.evaluation import Context, Memo, Pool
-from engine.decide.idle import headed, idle_note, nothing_to_do
+from engine.decide.idle import headed, nothing_to_do
 from engine.decide.inputs import Inputs, Range, sample, standard_normal
 from engine.decide.job_hours import accelerator_speed
 from engine.decide.priors import parameter
@@ -45,17 +45,15 @@ from engine.estimate.speedups import (
     pooled_for,
     speedups,
 )
+from engine.explain.jobs_about import about
 from engine.explain.jobs_owning import (
-    NOTE,
     OWNED,
-    in_own_rooms,
     owned_usd,
     paid_as,
     price_for,
     refused,
     usd_per_unit_hour,
 )
-from engine.explain.services_pipeline import stages_elsewhere
 from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Current, Precision, Rewrite
 from engine.workload.jobs_terms import FIELD_LABELS, JobField, JobsTerms
@@ -132,6 +130,7 @@ class JobReport:
     gpu_cheaper: float
     curve: SpeedupCurve | None
     rewrite: str
+    about: tuple[str, ...]
     notes: tuple[str, ...]
     wanted_hours: float
     inputs: tuple[tuple[str, Range], ...]
@@ -221,6 +220,7 @@ def job_report(
         gpu_cheaper=sure,
         curve=curve,
         rewrite="" if idle else _rewrite(workload, gpu, cpu, inputs),
+        about=about(offered.context),
         notes=_notes(workload, gpu, cpu, float(point["runs_per_month"][0]), offered),
         wanted_hours=wanted,
         inputs=tuple((name, inputs.ranges[name]) for name in shown),
@@ -509,8 +509,7 @@ def _rewrite(workload: Workload, gpu: JobOption | None, cpu: JobOption, inputs: 
 def _notes(
     workload: Workload, gpu: JobOption | None, cpu: JobOption, runs: float, offered: Setting
 ) -> tuple[str, ...]:
-    own = NOTE if in_own_rooms(workload) else ""
-    notes = [n for n in (idle_note(workload), own, stages_elsewhere(offered.context)) if n]
+    notes: list[str] = []
     for option in (gpu, cpu):
         if option is not None and option.late:
             firm = workload.deadline_days is not None

@@ -20,7 +20,7 @@ from engine.decide.candidates import Price, Spec, Unit
 from engine.decide.context import Setting, setting
 from engine.decide.evaluate import evaluate
 from engine.decide.evaluation import Context, Values
-from engine.decide.idle import headed, idle_note
+from engine.decide.idle import headed
 from engine.decide.inputs import Range
 from engine.decide.model_rates import (
     PERCENTILE,
@@ -50,9 +50,9 @@ from engine.estimate.small_inference import (
     scaled,
     units_for,
 )
+from engine.explain.jobs_about import about
 from engine.explain.jobs_model_words import crossing_words, headline, notes_on, reason
 from engine.explain.jobs_owning import (
-    NOTE,
     OWNED,
     in_own_rooms,
     owned_usd,
@@ -61,7 +61,6 @@ from engine.explain.jobs_owning import (
     usd_per_unit_hour,
 )
 from engine.explain.jobs_owning import refused as refused_there
-from engine.explain.services_pipeline import stages_elsewhere
 from engine.wording import rough
 from engine.workload.answers import Kind, ModelClass
 from engine.workload.jobs_terms import JobsTerms
@@ -161,6 +160,7 @@ class ModelReport:
     costs: CostCurve | None
     rates: tuple[Rate, ...]
     reason: str
+    about: tuple[str, ...]
     notes: tuple[str, ...]
     quotes_left_out: tuple[str, ...] = ()
 
@@ -210,8 +210,6 @@ def model_report(
     named_refused = tuple({r.name: r for r in refused}.values())
     costs = _costs(options, peak, hours, offered) if service else None
     verdict = headline(gpu, cpu, peak, target, named_refused, service)
-    told = idle_note(workload), NOTE if owned else "", stages_elsewhere(offered.context)
-    heads = tuple(n for n in told if n)
     return ModelReport(
         headline=headed(workload, verdict) if peak > 0 else verdict,
         model=models()[id], size=ask.size, size_said=ask.said, peak_per_s=peak, mean_per_s=mean,
@@ -223,7 +221,8 @@ def model_report(
         costs=costs,
         rates=tuple(r for r in rates() if r.model == id),
         reason="" if owned and not service else reason(gpu, cpu, peak, service),
-        notes=(*heads, *notes_on(workload, gpu, cpu, id, hours)),
+        about=about(offered.context),
+        notes=notes_on(workload, gpu, cpu, id, hours),
         quotes_left_out=left_out(offered.context.catalogue, workload.quotes),
     )  # fmt: skip
 

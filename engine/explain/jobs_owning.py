@@ -30,14 +30,6 @@ ELSEWHERE = (
 NEVER_SMALL = "servers as small are not bought, and the data must stay in your own rooms"
 NO_PRICE = "no purchase price is known, and the data must stay in your own rooms"
 
-# How the notes begin that say what the page is about, and that are shown before all others.
-FIRST = ("Nothing runs", "No runs", "The data must stay", "This page is about")
-
-
-def comes_first(note: str) -> bool:
-    """Whether a note says what is shown at all, and not what to mind."""
-    return note.startswith(FIRST)
-
 
 def in_own_rooms(workload: Workload) -> bool:
     """Whether nothing may be rented."""

@@ -88,7 +88,7 @@ def _compute(
         lead=tuple(text for text in (report.rewrite,) if text),
         colour=SIDES[first.hardware],
         tiles=_job_tiles(report),
-        warnings=(*report.quotes_left_out, *report.notes),
+        warnings=(*report.about, *report.quotes_left_out, *report.notes),
         sections=(
             Section("GPU and CPU side by side", (_job_sides(report),)),
             *_curve(report),
@@ -329,7 +329,7 @@ def _model(
         lead=tuple(text for text in (report.reason, "" if batch else _planned(report)) if text),
         colour=SIDES[first.hardware] if first is not None else "CPU",
         tiles=_model_tiles(report),
-        warnings=(*report.quotes_left_out, *report.notes),
+        warnings=(*report.about, *report.quotes_left_out, *report.notes),
         sections=(
             Section("GPU and CPU side by side", (_model_sides(report),)),
             *_pictures(report),

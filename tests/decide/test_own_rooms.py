@@ -47,7 +47,7 @@ def unit_of(w: Workload, sku: str, per_machine: int) -> Unit:
 
 def test_a_compute_job_costs_what_owning_its_machines_does() -> None:
     report = job_report(SIMULATION)
-    assert NOTE in report.notes
+    assert NOTE in report.about
     for option in report.options:
         unit = unit_of(SIMULATION, option.sku, option.per_machine)
         owner = unit.prices["buy"].owner
@@ -95,7 +95,7 @@ def test_documents_of_jobs_name_no_rent() -> None:
 
 def test_a_small_model_costs_what_owning_its_machines_does() -> None:
     report = model_report(NET)
-    assert NOTE in report.notes
+    assert NOTE in report.about
     assert report.gpu is not None
     for option in report.options:
         unit = unit_of(NET, option.sku, option.per_machine)

@@ -320,8 +320,8 @@ def test_the_jobs_page_says_that_stages_are_placed_elsewhere() -> None:
         "This page is about the job as one, from its own answers. It leaves out the 2 stages that "
         "you listed: they are placed and priced on the page of services and pipelines."
     )
-    assert said in job_report(Workload(kind=Kind.other), own).notes
-    assert said in model_report(Workload(kind=Kind.pipeline), own).notes
-    usual = model_report(Workload(kind=Kind.pipeline)).notes
+    assert said in job_report(Workload(kind=Kind.other), own).about
+    assert said in model_report(Workload(kind=Kind.pipeline), own).about
+    usual = model_report(Workload(kind=Kind.pipeline)).about
     assert any(n.startswith("This page is about the model that serves.") for n in usual)
-    assert not any("stages" in n for n in job_report(Workload(kind=Kind.other)).notes)
+    assert not job_report(Workload(kind=Kind.other)).about

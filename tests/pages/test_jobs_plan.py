@@ -277,7 +277,7 @@ def test_no_use_is_told_and_one_run_a_month_shown(answers: dict[str, Any]) -> No
     )
     assert report.headline.startswith("Nothing runs, so nothing needs renting or buying. ")
     note = "Nothing runs, so nothing needs renting or buying; shown is one run a month."
-    assert report.notes[0] == note
+    assert report.about[0] == note
     for option in report.options:
         assert option.usd_per_month.likely == pytest.approx(option.usd_per_run.likely)
     assert report.rewrite == ""
