@@ -45,9 +45,5 @@ class InputError(ClusterFitError):
     """A value that the user gave can't be used; `where` is the field's name."""
 
 
-class LinkError(ClusterFitError):
-    """A parameter of a shared link can't be used; the rest of the link is kept."""
-
-
 class ImportFileError(ClusterFitError):
     """A file that the user brought (config, log, bill, quote) can't be read."""

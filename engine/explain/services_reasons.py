@@ -17,7 +17,6 @@ from engine.wording import count, duration, money, number, rough
 from engine.workload.answers import Consistency, FailureMode, Kind
 from engine.workload.workload import Workload
 
-ARTICLE_SHARD_GB = 100.0  # C062
 WORDS: dict[Resource, str] = {
     "cores": "the processors", "memory": "the memory", "network": "the network",
     "disk_rate": "the rate of the disks", "disk_ops": "the operations of the disks",

@@ -103,6 +103,7 @@ def read_bytes(
                 packed_on = date(*member.date_time[:3])
                 day = min(as_of, packed_on) if packed_on.year > 1980 else as_of
                 yield from _read_text(packed.read(member), inner, day, provider, parent)
+    # What zipfile raises: no zip, a compression that it lacks, a password, a broken member.
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError):
         raise ImportFileError("the zip can't be opened", where=name, right=KNOWN) from None
 
