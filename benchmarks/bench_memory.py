@@ -13,8 +13,8 @@ import numpy as np
 
 from engine.calibrate.backtest_memory import score_memory
 from engine.estimate.memory import memory_of_plans
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape_from_size import shape_from_size
 
 NAME = "training memory: 100,000 plans by item (limit 500 ms)"
 PLANS, LIMIT_MS = 100_000, 500.0

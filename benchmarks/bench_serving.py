@@ -22,8 +22,8 @@ import numpy as np
 
 from engine.assess import assess
 from engine.catalogue import load_catalogue
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import capacity_rows, replica_of, serving_capacity
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.simulate_serving import simulate_serving
 from engine.workload.workload import parse
 

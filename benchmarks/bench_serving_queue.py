@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from engine.catalogue import load_catalogue
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.queueing import Array, plan_replicas
 from engine.estimate.serving import (
     decode_seconds,
@@ -22,6 +21,7 @@ from engine.estimate.serving import (
 )
 from engine.estimate.serving_points import Load, Replica, gpu_replica, room
 from engine.estimate.serving_queue import operating_points
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.simulate_serving import simulate_replica, simulate_serving
 
 NAME = "queue of a language model against an event simulation"

@@ -23,10 +23,10 @@ from engine.calibrate.training import (
     sample_of,
 )
 from engine.catalogue import load_catalogue
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan_space import forget_plans
 from engine.estimate.search import search
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training import LEGACY, StepInputs, step_time
 from engine.estimate.training_calibration import shipped_calibration
 from engine.estimate.training_hardware import HardwareChoice

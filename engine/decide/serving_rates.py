@@ -22,7 +22,6 @@ from engine.catalogue import Accelerator
 from engine.decide.candidates import Unit
 from engine.decide.numbers import Array, Mask
 from engine.decide.priors import parameter
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import (
     DEFAULT_ENGINE,
     Z80,
@@ -40,6 +39,7 @@ from engine.estimate.serving_layouts import PIPELINES
 from engine.estimate.serving_points import CpuBox, Replica, cpu_replica, gpu_replica
 from engine.estimate.serving_targets import usual_tpot_s, usual_ttft_s
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 from engine.workload.serving_terms import EngineKind, ServingTerms
 
 ENGINES = {

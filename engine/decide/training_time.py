@@ -19,10 +19,10 @@ from engine.decide.candidates import Unit
 from engine.decide.evaluation import Context
 from engine.decide.numbers import Array
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan import Task
 from engine.estimate.search import plans_found
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.shape_text import read_shape
 from engine.estimate.training_hardware import HardwareChoice
 from engine.estimate.training_job import Job

@@ -18,9 +18,9 @@ from engine.catalogue import Catalogue, load_catalogue
 from engine.catalogue.models import Provenance, Row
 from engine.catalogue.read import parse, rows
 from engine.errors import DataError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan import Task, TrainingPlan
 from engine.estimate.search import best_plans, plan_result
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_hardware import HardwareChoice
 from engine.estimate.training_job import Job, NothingFits, PlanResult
 

@@ -34,7 +34,6 @@ from engine.estimate.cold_start import (
     warm_replicas,
 )
 from engine.estimate.estimate import Estimate
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.named import named
 from engine.estimate.queueing import Array
 from engine.estimate.serving_disaggregated import Disaggregated, disaggregated
@@ -54,6 +53,7 @@ from engine.estimate.serving_plan import (
 from engine.estimate.serving_points import CpuBox, Load, Targets
 from engine.estimate.serving_targets import usual_tpot_s, usual_ttft_s
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.traffic import traffic_of
 from engine.explain.serving_shapes import shape_of_terms
 from engine.wording import number

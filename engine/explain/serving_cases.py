@@ -12,7 +12,6 @@ from engine.cost.api_prices import SECONDS_PER_MONTH
 from engine.decide.model_rates import PERCENTILE, Found, lone_s
 from engine.errors import InputError
 from engine.estimate.cold_start import article_budget_s, article_range, cold_start
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.queueing import mean_wait
 from engine.estimate.serving import DEFAULT_ENGINE
 from engine.estimate.serving_points import (
@@ -21,6 +20,7 @@ from engine.estimate.serving_points import (
     curve,
     gpu_replica,
 )
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.small_inference import core_rate, gpu_rate
 from engine.estimate.small_inference_tables import cpu_floor
 from engine.wording import number

@@ -9,8 +9,8 @@ import csv
 from functools import cache
 
 from engine.errors import InputError
-from engine.estimate.model_shape import DATA
 from engine.estimate.shape import AttentionKind, ModelShape
+from engine.estimate.shape_from_size import DATA
 from engine.wording import number
 from engine.workload.serving_terms import SHAPE_PARTS, ServingTerms
 

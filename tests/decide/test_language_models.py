@@ -14,9 +14,9 @@ from engine.decide import language_models as llm
 from engine.decide.candidates import Unit
 from engine.decide.context import Setting, setting
 from engine.decide.serving_rates import Ask, Box, _laid_out_by_row, box_of, quantile
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import saturated_tokens_per_s, serving_capacity
 from engine.estimate.serving_points import CpuBox, cpu_replica, gpu_replica
+from engine.estimate.shape_from_size import shape_from_size
 from engine.workload.serving_terms import ServingTerms, Weights
 from engine.workload.workload import Workload, parse
 

@@ -7,7 +7,6 @@ from datetime import date
 
 from engine.catalogue import load_catalogue
 from engine.estimate.estimate import Estimate
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving_layouts import Machine, Precision, PriceTag
 from engine.estimate.serving_plan import ServingAsk
 from engine.estimate.serving_points import (
@@ -15,6 +14,7 @@ from engine.estimate.serving_points import (
     Load,
     Targets,
 )
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.traffic import traffic_of
 
 CATALOGUE = load_catalogue()

@@ -12,14 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ImportFileError, InputError
-from engine.estimate.model_shape import (
-    kv_cache_bytes,
-    kv_cache_bytes_per_token,
-    shape_from_config,
-    shape_from_size,
-    shape_from_text,
-    shape_json,
-)
+from engine.estimate.kv_cache import kv_cache_bytes, kv_cache_bytes_per_token
+from engine.estimate.model_shape import shape_from_config, shape_from_text, shape_json
+from engine.estimate.shape_from_size import shape_from_size
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "configs"
 CASES: list[dict[str, Any]] = json.loads((FIXTURES / "counts.json").read_text(encoding="utf-8"))

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine.estimate.model_shape import (
-    kv_cache_bytes,
-    kv_cache_bytes_per_token,
-    shape_from_config,
-    shape_from_size,
-)
+from engine.estimate.kv_cache import kv_cache_bytes, kv_cache_bytes_per_token
+from engine.estimate.model_shape import shape_from_config
+from engine.estimate.shape_from_size import shape_from_size
 
 GIB = 2**30
 GEMMA3_27B = {

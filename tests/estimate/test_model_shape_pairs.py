@@ -69,12 +69,20 @@ def test_parts_of_another_kind_are_approximate_and_say_which() -> None:
     assert 0.9 < shape.total_params / 962_155_520 < 1.1
 
 
-def test_a_network_of_images_has_no_words_and_is_approximate() -> None:
-    config = {"model_type": "yolos", "hidden_size": 768, "num_hidden_layers": 12,
-              "num_attention_heads": 12, "intermediate_size": 3072, "image_size": 512,
-              "patch_size": 16, "num_channels": 3}  # fmt: skip
-    shape = shape_from_config(config)
+IMAGES = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+          "intermediate_size": 3072, "patch_size": 16, "num_channels": 3}  # fmt: skip
+
+
+def test_an_unknown_network_of_images_has_no_words_and_is_approximate() -> None:
+    shape = shape_from_config({**IMAGES, "model_type": "seer", "image_size": 512})
     # Twelve layers of a ViT of this width have 85.05 million parameters.
     assert (shape.exact, shape.kind, shape.vocab) == (False, "encoder", 0)
     assert shape.total_params == pytest.approx(85.05e6, rel=1e-3)
-    assert "yolos" in shape.why_approximate
+    assert "seer" in shape.why_approximate
+
+
+def test_a_known_network_of_images_is_counted_by_both_sides_of_its_picture() -> None:
+    # Counted by transformers 5.24.0 on the meta device.
+    shape = shape_from_config({**IMAGES, "model_type": "yolos", "image_size": [512, 864]})
+    assert (shape.total_params, shape.exact) == (103_170_816, True)
+    assert (shape.kind, shape.vocab, shape.kv_layers) == ("encoder", 0, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 
 
 def counted(shape: ModelShape) -> tuple[float, float]:

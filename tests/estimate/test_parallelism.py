@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.parallelism import enumerate_plans, network_of, plan_row
 from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_hardware import hardware
 from tests.estimate.training_models import B8, B70, B405, H100, MIXTRAL, llama, on
 

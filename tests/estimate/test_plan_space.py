@@ -12,10 +12,10 @@ from engine.decide.candidates import Unit
 from engine.decide.context import setting
 from engine.decide.training_time import network_of, training_table
 from engine.estimate.memory import MemoryBreakdown
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.parallelism import Plans
 from engine.estimate.plan_space import every_plan, kept_plans
 from engine.estimate.search import search
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_hardware import HardwareChoice, hardware
 from engine.estimate.training_job import Job, NothingFits
 from engine.workload.workload import Workload, parse

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from engine.calibrate.serving_classes import generation_of, precision_of
 from engine.catalogue import load_catalogue
 from engine.errors import DataError, InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import (
     CALIBRATION,
     GIB,
@@ -31,6 +30,7 @@ from engine.estimate.serving import (
     shipped_calibration,
 )
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 
 ACCELERATORS = load_catalogue().accelerators
 H100 = ACCELERATORS["h100-sxm-80gb"]

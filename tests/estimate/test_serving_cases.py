@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving_points import Load, gpu_replica
+from engine.estimate.shape_from_size import shape_from_size
 from engine.explain.serving import serving_report
 from engine.explain.serving_cases import batching, gpu_ms_of_cpu_ms, serving_cases
 from engine.workload.answers import Kind

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving_layouts import candidates, layouts
 from engine.estimate.serving_plan import plan_serving, size
 from engine.estimate.serving_points import Load, Targets, gpu_replica, memory_items
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.traffic import Traffic
 from engine.explain.serving_shapes import published_models
 from tests.estimate.serving_asks import CATALOGUE, CHAT, PRECISION, USUAL, ask, cpu, gpu

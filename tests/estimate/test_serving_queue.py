@@ -14,7 +14,6 @@ from scipy.stats import lognorm
 
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving_points import Load, at_rate, curve, gpu_replica, simulate
 from engine.estimate.serving_queue import (
     lone_first_token,
@@ -22,6 +21,7 @@ from engine.estimate.serving_queue import (
     processor_sharing,
     turns_of,
 )
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.simulate_serving import simulate_serving
 
 LOADS = (0.3, 0.5, 0.7, 0.85)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.serving import serving_capacity
 from engine.estimate.serving_points import (
     CpuBox,
@@ -24,6 +23,7 @@ from engine.estimate.serving_points import (
     room,
     simulate,
 )
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.simulate_serving import simulate_replica
 from tests.estimate.serving_asks import CATALOGUE, CHAT, USUAL
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.bench_serving_queue import replicas
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.simulate_serving import simulate_replica, simulate_serving
 
 ACCELERATORS = load_catalogue().accelerators

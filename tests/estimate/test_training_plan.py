@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.search import search
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_job import Job, MeasuredSteps, NothingFits
 from engine.estimate.training_plan import plan_training
 from engine.estimate.training_rules import training_rules

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from engine.catalogue import load_catalogue
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.network_cases import worked_cases
 from engine.estimate.network_choice import network_outcomes
 from engine.estimate.search import best_plans
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_hardware import HardwareChoice
 from engine.estimate.training_job import Job, NothingFits
 from engine.planning.network_words import NO_DIFFERENCE, case_line, network_lines

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from engine.catalogue import load_catalogue
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_config, shape_from_size
+from engine.estimate.model_shape import shape_from_config
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.shape_text import read_shape, shape_text
 from engine.planning import training, training_view
 from engine.planning.training import TrainingReport, train_report

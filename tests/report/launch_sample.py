@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from engine.estimate.model_shape import shape_from_config, shape_from_size
+from engine.estimate.model_shape import shape_from_config
 from engine.estimate.plan import TrainingPlan
+from engine.estimate.shape_from_size import shape_from_size
 from engine.report.launch import Forecast, LaunchAsk, launch_files
 
 FORECAST = Forecast(12.0, 9.0, 15.0, 60.0, 75.2, {"weights": 3.1, "activations": 20.0})

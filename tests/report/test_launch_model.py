@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_config, shape_from_size
+from engine.estimate.model_shape import shape_from_config
+from engine.estimate.shape_from_size import shape_from_size
 from engine.report.launch import launch_files
 from engine.report.launch.job import config_of_shape, rounded
 from tests.report.launch_sample import (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from engine.errors import InputError
-from engine.estimate.model_shape import shape_from_size
 from engine.estimate.plan import Task
 from engine.estimate.search import best_plans
 from engine.estimate.shape import ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 from engine.estimate.training_job import Job, NothingFits
 from engine.report.launch import Forecast, launch_files, network_kind
 from engine.report.launch.job import plan_job

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures import decoder
+from engine.estimate.architectures.outline import SENSES
 from engine.estimate.architectures.reading import Config
 from engine.estimate.architectures.specs import SPECS, Spec
 from engine.estimate.shape import ModelShape
@@ -311,14 +312,12 @@ def vision_language(config: Config, inner: Mapping[str, Any], key: str) -> Model
 
 
 # Keys that only networks of images, video or sound have.
-_SENSES = ("image_size", "patch_size", "num_channels", "in_channels", "num_mel_bins", "crop_size",
-           "num_frames", "conv_dim", "conv_kernel_size", "sampling_rate", "depth")  # fmt: skip
 
 
 def without_words(config: Config) -> ModelShape | None:
     """A network of images or sound that is not known here; None where it states no layers."""
     count, _ = tower_like_vit(config)
-    if not count or not any(config.has(key) for key in _SENSES):
+    if not count or not any(config.has(key) for key in SENSES):
         return None
     hidden = config.whole((config.stated("hidden") or ("embed_dim",))[0])
     layers = config.whole((config.stated("layers") or ("depth",))[0])

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures.reading import ALIASES, Config
+from engine.estimate.architectures.staged import NOTE, largest_part, stages
 from engine.estimate.architectures.terms import defaults, layer_kinds, tied_by_part
 from engine.estimate.shape import AttentionKind, ModelShape
 
@@ -27,6 +28,9 @@ EVERY = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gemma3n_text": 5, "cohere2
 ALL_WINDOWED = ("mistral", "mixtral", "phi3", "phimoe", "starcoder2")
 FP32, BF16 = 4, 2  # bytes: a recurrent state is kept in 32 bits, a convolution's window in 16
 MOST_LAYERS = 100_000
+# Keys of networks that see or hear; one without words keeps nothing of what it has read.
+SENSES = ("image_size", "patch_size", "num_channels", "in_channels", "num_mel_bins", "crop_size",
+          "num_frames", "conv_dim", "conv_kernel_size", "sampling_rate", "depth")  # fmt: skip
 UNGATED = ("gpt", "bloom", "opt", "mpt", "falcon", "starcoder2", "nemotron", "persimmon",
            "codegen", "ctrl", "xlm", "mbart", "bart")  # fmt: skip
 GATED_ENCODERS = ("modernbert", "nomic_bert", "gte", "eurobert", "dinov3")
@@ -54,6 +58,11 @@ class Outline:
     def __init__(self, config: Config) -> None:
         self.config, self.prefix = text_part(config)
         self.usual = defaults().get(config.model_type, {})
+        own = self.config.stated("hidden") or any(
+            self.prefix + key in self.usual for key in ALIASES["hidden"])  # fmt: skip
+        part = None if own or self.prefix else largest_part(config)
+        if part is not None:
+            self.config, self.prefix = part
         self.own = defaults().get(self.config.model_type, {})
 
     def whole(self, name: str, default: int, least: int = 0) -> int:
@@ -96,6 +105,9 @@ def outline(config: Config) -> ModelShape:
     ImportFileError : for sizes that are no sizes, or that contradict each other
     """
     o = Outline(config)
+    staged = None if _one_width(o.config) else stages(o.config)
+    if staged is not None:
+        return _of_stages(config, *staged)
     hidden, layers = o.whole("hidden", 1, 1), o.whole("layers", 1, 1)
     heads = o.whole("heads", 1, 1)
     kv = o.whole("kv_heads", heads, 1) if o.config.stated("kv_heads") else heads
@@ -135,6 +147,23 @@ def outline(config: Config) -> ModelShape:
         state_layers=states, state_bytes_per_layer=float(state_bytes(o.config, hidden)),
         quantized_bits=config.quantized_bits() or o.config.quantized_bits(),
         kind=kind_of_model,
+    )  # fmt: skip
+
+
+def _one_width(config: Config) -> bool:
+    """Whether a file states a width as one number and not as one for each stage."""
+    found = config.stated("hidden")
+    return found is not None and isinstance(found[1], int | float) and not config.has("depths")
+
+
+def _of_stages(config: Config, hidden: int, layers: int, heads: int) -> ModelShape:
+    """A network in stages, which keeps nothing of what it has read."""
+    return ModelShape(
+        name=str(config.raw.get("_name_or_path") or config.model_type or config.name)[:80],
+        total_params=0.0, active_params=0.0, embedding_params=0.0, layers=layers, hidden=hidden,
+        heads=heads, kv_heads=heads, head_dim=hidden // heads, ffn=4 * hidden, vocab=0,
+        gated_mlp=False, tied_embeddings=True, attention="none", kv_layers=0,
+        quantized_bits=config.quantized_bits(), kind="encoder", note=NOTE,
     )  # fmt: skip
 
 
@@ -217,6 +246,8 @@ def _kind(config: Config, o: Outline, states: int) -> str:
         return "encoder-decoder"
     if states:
         return "hybrid"
+    if not o.whole("vocab", 0) and any(o.config.has(key) for key in SENSES):
+        return "encoder"
     decoders = ("modernbert-decoder", "ernie4_5")
     own = config.model_type
     return "encoder" if own.startswith(ENCODERS) and not own.startswith(decoders) else "decoder"

@@ -42,6 +42,7 @@ TIED_BY_PART = ("shieldgemma2",)
 # Families that take hidden / heads as a head's width whatever head_dim a file states.
 OWN_WIDTH = ("fuyu", "glm46v", "glm4v", "lfm3_vl", "mllama", "moonshine", "persimmon",
              "qwen2_vl", "qwen2_5_vl", "roformer", "stablelm", "wavlm")  # fmt: skip
+MOST_STAGES = 32  # a longer list is one of layers, not of stages
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
@@ -198,13 +199,20 @@ def count(formula: Formula, config: Config) -> Count:
         missing = missing or f"it does not list its {reader.unlisted}, a usual pattern is taken"
     if reader.uneven:
         missing = missing or f"its {reader.uneven} does not divide what is shared among them"
+    if reader.broken:
+        missing = missing or "its widths are not divided evenly, as its layers divide them"
     if reader.odd_width:
         missing = missing or f"its {reader.odd_width} is not counted"
-    for key, value in formula.guards.items():
-        found = reader.text(key)
-        if found not in ("", value):
-            missing = missing or f"{key} is {found[:60]}, which is not counted"
-    return Count(roles, missing)
+    return Count(roles, missing or reader.unheld())
+
+
+def other_parts(formula: Formula, config: Config) -> bool:
+    """Whether a part of the file is of another family than the formula holds for."""
+    reader = Reader(formula, config)
+    return any(
+        key.endswith(".model_type") and reader.text(key) not in ("", value)
+        for key, value in formula.guards.items()
+    )
 
 
 class Reader:
@@ -217,6 +225,7 @@ class Reader:
         self.found: dict[str, int] = {}
         self.unlisted = ""  # a list of layers' kinds that the file would have to state
         self.uneven = ""  # a key that does not divide what is shared by it
+        self.broken = False  # whether a part of a width, as a quarter, is no whole one
         self.odd_width = ""  # a stated width of the heads that the formula does not read
 
     def total(self, terms: tuple[Monomial, ...]) -> int:
@@ -236,6 +245,7 @@ class Reader:
                 self.uneven = next(key for key, power in powers if power < 0)
             self.odd_width = self.odd_width or self._odd_width(powers)
             result += one
+        self.broken = self.broken or result.denominator > 1
         return round(result)
 
     def _odd_width(self, powers: tuple[tuple[str, int], ...]) -> str:
@@ -261,8 +271,26 @@ class Reader:
 
     def text(self, key: str) -> str:
         """A key's value as the table writes it, empty where neither file nor table states it."""
-        value = self._stated(key)
+        name, _, part = key.partition("%")
+        value = self._stated(name)
+        if part:  # `width%4`: what is left over when a layer divides a width
+            return str(value % int(part)) if _size(value) else ""
         return self.defaults.get(key, "") if value is None else _written(value)
+
+    def unheld(self) -> str:
+        """What the file says otherwise than the formula holds for, in words; empty for nothing."""
+        for key, value in self.formula.guards.items():
+            stated = self.text(key)
+            if stated in ("", value):
+                continue
+            if "%" in key:
+                told = f"{key.partition('%')[0]} is no multiple of {key.partition('%')[2]}"
+            elif key.endswith("#"):
+                told = f"{key[:-1]} has {stated[:60]} stages"
+            else:
+                told = f"{key} is {stated[:60]}"
+            return f"{told}, which is not counted"
+        return ""
 
     def nested_type(self, part: str) -> str:
         """The model type of a part, if the file states one."""
@@ -326,6 +354,9 @@ class Reader:
         at, last = self._level(key)
         if not isinstance(at, Mapping):
             return None
+        if last.endswith("#"):  # `depths#`: how many stages it lists
+            listed = at.get(last[:-1])
+            return len(listed) if isinstance(listed, list | tuple) else listed and 1
         if at.get(last) is not None:
             return at[last]
         if last.startswith(("encoder_", "decoder_")):
@@ -365,6 +396,8 @@ class Reader:
             if step == "text_config" and isinstance(at, Mapping) and step not in at:
                 continue  # older files keep the text part's sizes on the top level
             at = at.get(step) if isinstance(at, Mapping) else None
+        if isinstance(at, list | tuple):  # `depths.2`: the third stage's
+            at = {str(i): value for i, value in enumerate(at[:MOST_STAGES])}
         return at, last
 
     def _null(self, key: str) -> bool:
