@@ -243,8 +243,8 @@ def _counted(config: Config) -> ModelShape:
         by_hand = _readable_by_hand(config)
         if by_hand and (by_hand.exact or not _grows_with_layers(formula)):
             return by_hand
-    base = _outlined(config)
     total = counted.total
+    base = _outlined(config, total)
     if not 0 < total < MOST_PARAMS:
         raise _error(f"describes {total:,} parameters", config.name, ADVICE)
     active = total - counted.routed
@@ -270,11 +270,11 @@ def _foreign_tower(config: Config) -> bool:
     return any(key.endswith("_hidden_size") and key.startswith("vt_") for key in tower)
 
 
-def _outlined(config: Config) -> ModelShape:
+def _outlined(config: Config, total_params: float) -> ModelShape:
     """Widths and layers: as read by hand where the architecture has its own reader."""
     if config.model_type in SPECS or config.model_type in other.READERS:
         return _by_hand(config)
-    return outline(config)
+    return outline(config, total_params)
 
 
 def _around(config: Config, inner: dict[str, Any]) -> ModelShape | None:
@@ -328,7 +328,7 @@ def _by_hand(config: Config) -> ModelShape:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
     usual = staged.usual_sizes().get(kind)
     if usual is not None:
-        return replace(outline(config), total_params=usual, active_params=usual,
+        return replace(outline(config, usual), total_params=usual, active_params=usual,
                        embedding_params=0.0, why_approximate=staged.USUAL_WHY)  # fmt: skip
     seen = None if config.stated("vocab") else other.without_words(config)
     if seen is not None:

@@ -12,9 +12,10 @@ from typing import Any
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures.reading import ALIASES, Config
-from engine.estimate.architectures.staged import NOTE, largest_part, stages
+from engine.estimate.architectures.staged import NOTE, UNSTATED, largest_part, stages
 from engine.estimate.architectures.terms import defaults, layer_kinds, tied_by_part
 from engine.estimate.shape import AttentionKind, ModelShape
+from engine.estimate.shape_from_size import shape_from_size
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
 FULL = ("full_attention", "attention", "hybrid", "full", "global", "compressed_sparse_attention",
@@ -33,12 +34,17 @@ SENSES = ("image_size", "patch_size", "num_channels", "in_channels", "num_mel_bi
           "num_frames", "conv_dim", "conv_kernel_size", "sampling_rate", "depth")  # fmt: skip
 UNGATED = ("gpt", "bloom", "opt", "mpt", "falcon", "starcoder2", "nemotron", "persimmon",
            "codegen", "ctrl", "xlm", "mbart", "bart")  # fmt: skip
-GATED_ENCODERS = ("modernbert", "nomic_bert", "gte", "eurobert", "dinov3")
+GATED_ENCODERS = ("embedding_gemma", "modernbert", "nomic_bert", "gte", "eurobert", "dinov3")
+READING = ("_encoder", "_ctc", "_vision", "_vision_model", "_qformer")  # as their types end
 ENCODERS = (
     "bert", "vit", "clip", "siglip", "wav2vec", "hubert", "wavlm", "dino", "deit", "beit",
     "roberta", "xlm-roberta", "electra", "deberta", "distilbert", "albert", "mpnet", "camembert",
     "esm", "modernbert", "swin", "longformer", "nomic_bert", "ernie",
-    "xmod", "layoutlm", "roc_bert", "xlnet", "xlm", "mobilebert", "squeezebert",
+    "xmod", "layoutlm", "roc_bert", "xlnet", "xlm", "mobilebert", "squeezebert", "bros", "canine",
+    "clap", "convbert", "data2vec", "dpr", "embedding_gemma", "eurobert", "flaubert", "flava",
+    "fnet", "gte", "ibert", "jina_embeddings", "lilt", "luke", "markuplm", "mra", "neomme",
+    "nystromformer", "patchtst", "perceiver", "sew", "splinter", "tapas", "tipsv2", "tvp",
+    "ultrabert", "unispeech", "vilt", "visual_bert", "yoso",
 )  # fmt: skip
 
 
@@ -80,6 +86,28 @@ class Outline:
                     return max(int(usual), least)
         return default
 
+    def width(self) -> int:
+        """Elements of a layer; 0 where neither file nor library has one under a known name."""
+        return self.whole("hidden", 0) or self._first("emb_dim", "embed_dim")
+
+    def depth(self) -> int:
+        """Layers; 0 as above."""
+        return self.whole("layers", 0) or self._first(
+            "depth", "decoder_num_hidden_layers", "encoder_num_hidden_layers",
+            "conf_num_hidden_layers", "num_spatial_layers", "num_self_attends_per_block",
+        )  # fmt: skip
+
+    def _first(self, *keys: str) -> int:
+        """The first of these keys that is a size, in the file or by the library's default."""
+        for key in keys:
+            value = self.config.raw.get(key)
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_LAYERS:
+                return value
+            for usual in (self.usual.get(self.prefix + key, ""), self.own.get(key, "")):
+                if usual.isdigit():
+                    return int(usual)
+        return 0
+
     def kinds(self, layers: int) -> Counter[str]:
         """How many layers are of each kind; a list that is too short repeats."""
         raw = self.config.raw
@@ -97,8 +125,10 @@ class Outline:
         return value if isinstance(value, int) and value > 0 else None
 
 
-def outline(config: Config) -> ModelShape:
+def outline(config: Config, total_params: float = 0.0) -> ModelShape:
     """A shape whose counts are still zero.
+
+    total_params : for files that state no width or no layers, the size whose usual widths are taken
 
     Raises
     ------
@@ -107,8 +137,12 @@ def outline(config: Config) -> ModelShape:
     o = Outline(config)
     staged = None if _one_width(o.config) else stages(o.config)
     if staged is not None:
-        return _of_stages(config, *staged)
-    hidden, layers = o.whole("hidden", 1, 1), o.whole("layers", 1, 1)
+        return _of_stages(config, *staged, NOTE)
+    hidden, layers = o.width(), o.depth()
+    if total_params and not (hidden and layers):
+        usual = shape_from_size(total_params / 1e9)
+        return _of_stages(config, usual.hidden, usual.layers, usual.heads, UNSTATED)
+    hidden, layers = max(hidden, 1), max(layers, 1)
     heads = o.whole("heads", 1, 1)
     kv = o.whole("kv_heads", heads, 1) if o.config.stated("kv_heads") else heads
     if heads % kv:
@@ -156,14 +190,14 @@ def _one_width(config: Config) -> bool:
     return found is not None and isinstance(found[1], int | float) and not config.has("depths")
 
 
-def _of_stages(config: Config, hidden: int, layers: int, heads: int) -> ModelShape:
-    """A network in stages, which keeps nothing of what it has read."""
+def _of_stages(config: Config, hidden: int, layers: int, heads: int, note: str) -> ModelShape:
+    """A network that is not made of like layers, and keeps nothing of what it has read."""
     return ModelShape(
         name=str(config.raw.get("_name_or_path") or config.model_type or config.name)[:80],
         total_params=0.0, active_params=0.0, embedding_params=0.0, layers=layers, hidden=hidden,
         heads=heads, kv_heads=heads, head_dim=hidden // heads, ffn=4 * hidden, vocab=0,
         gated_mlp=False, tied_embeddings=True, attention="none", kv_layers=0,
-        quantized_bits=config.quantized_bits(), kind="encoder", note=NOTE,
+        quantized_bits=config.quantized_bits(), kind="encoder", note=note,
     )  # fmt: skip
 
 
@@ -250,4 +284,5 @@ def _kind(config: Config, o: Outline, states: int) -> str:
         return "encoder"
     decoders = ("modernbert-decoder", "ernie4_5")
     own = config.model_type
-    return "encoder" if own.startswith(ENCODERS) and not own.startswith(decoders) else "decoder"
+    reads = own.startswith(ENCODERS) or own.endswith(READING)
+    return "encoder" if reads and not own.startswith(decoders) else "decoder"

@@ -27,6 +27,8 @@ DEPTHS = ("depths", "depth", "num_blocks", "blocks_per_stage", "layers", "stage_
 HEADS = ("num_heads", "num_attention_heads", "num_attention_heads_per_stage")
 NOTE = ("its layers are not of one width: the parameters are counted, times and activations are "
         "those of as many layers of its widest stage")  # fmt: skip
+UNSTATED = ("it states no width or depth that is known here: the parameters are counted, times and "
+            "activations are those of a usual network of this size")  # fmt: skip
 MOST = 1_000_000
 
 
