@@ -52,7 +52,7 @@ def test_a_reward_model_has_one_output_in_the_heads_place() -> None:
         ("mistral", "MistralForCausalLMDraft"),  # a draft model of another build
         ("llama", "MyOwnForCausalLM"),
         ("bart", "BartDecoderWrapper"),  # the decoder alone, without a head
-        ("modernbert-decoder", "ModernBertDecoderModel"),  # its head has layers of its own
+        ("modernbert-decoder", "ModernBertDecoderForRanking"),  # its head has layers of its own
     ],
 )
 def test_a_class_that_is_not_known_is_not_called_exact(kind: str, named: str) -> None:

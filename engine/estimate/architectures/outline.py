@@ -276,7 +276,11 @@ def _plain_mlp(config: Config, kind: str) -> bool:
 def _kind(config: Config, o: Outline, states: int) -> str:
     if isinstance(config.raw.get("vision_config"), Mapping):
         return "vision-language"
-    if config.raw.get("is_encoder_decoder") is True or config.has("decoder_layers"):
+    if (
+        config.raw.get("is_encoder_decoder") is True
+        or config.has("decoder_layers")
+        or isinstance(config.raw.get("decoder_config"), Mapping)
+    ):
         return "encoder-decoder"
     if states:
         return "hybrid"

@@ -68,6 +68,8 @@ def largest_part(config: Config) -> tuple[Config, str] | None:
         part = Config(inner, config.name, nested=True)
         hidden, layers = part.stated("hidden"), part.stated("layers")
         if hidden and layers and _size(hidden[1]) and _size(layers[1]):
+            if key == "decoder_config":  # what writes a token after the other
+                return part, f"{key}."
             found.append((float(hidden[1]) ** 2 * layers[1], part, f"{key}."))
         elif (deeper := largest_part(part)) is not None:
             inside, prefix = deeper

@@ -273,8 +273,9 @@ class Reader:
         """A key's value as the table writes it, empty where neither file nor table states it."""
         name, _, part = key.partition("%")
         value = self._stated(name)
-        if part:  # `width%4`: what is left over when a layer divides a width
-            return str(value % int(part)) if _size(value) else ""
+        if part:  # `width%4`, `width%heads`: what is left over when a layer divides a width
+            by = int(part) if part.isdigit() else self._stated(part)
+            return str(value % by) if _size(value) and _size(by) else ""
         return self.defaults.get(key, "") if value is None else _written(value)
 
     def unheld(self) -> str:
