@@ -245,11 +245,18 @@ def _counted(config: Config) -> ModelShape:
             return by_hand
     total = counted.total
     base = _outlined(config, total)
+    of_layers = formula.guards.get(ALIASES["layers"][0], "")
+    routed = counted.routed
+    if counted.missing and of_layers.isdigit() and base.layers != int(of_layers):
+        # Holds for one depth: the rest of the network grows with the layers that the file has.
+        words = round(base.embedding_params)
+        total = words + round((total - words) * base.layers / int(of_layers))
+        routed = round(routed * base.layers / int(of_layers))
     if not 0 < total < MOST_PARAMS:
         raise _error(f"describes {total:,} parameters", config.name, ADVICE)
-    active = total - counted.routed
-    if counted.routed and base.experts:
-        active += round(counted.routed * min(base.experts_per_token / base.experts, 1.0))
+    active = total - routed
+    if routed and base.experts:
+        active += round(routed * min(base.experts_per_token / base.experts, 1.0))
     return replace(
         base, total_params=float(total), active_params=float(active), exact=not counted.missing,
         why_approximate=counted.missing,
@@ -327,9 +334,30 @@ def _by_hand(config: Config) -> ModelShape:
     if kind in SPECS:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
     usual = staged.usual_sizes().get(kind)
-    if usual is not None:
-        return replace(outline(config, usual), total_params=usual, active_params=usual,
-                       embedding_params=0.0, why_approximate=staged.USUAL_WHY)  # fmt: skip
+    return _like(config) if usual is None else _by_usual_size(config, usual)
+
+
+def _by_usual_size(config: Config, usual: staged.UsualSize) -> ModelShape:
+    """As the library counts its usual size; larger or smaller as a reading of the file says."""
+    if usual.read:
+        with suppress(ImportFileError):
+            like = _like(config)
+            total = like.total_params * usual.params / usual.read
+            return replace(like, total_params=total, active_params=total, exact=False,
+                           why_approximate=staged.SCALED_WHY)  # fmt: skip
+    base = outline(config, usual.params)
+    return replace(base, total_params=usual.params, active_params=usual.params,
+                   embedding_params=0.0, why_approximate=staged.USUAL_WHY)  # fmt: skip
+
+
+def _like(config: Config) -> ModelShape:
+    """A family that is not known here: like a ViT without words, else like Llama.
+
+    Raises
+    ------
+    ImportFileError : for a file that states too little for either
+    """
+    kind = config.model_type
     seen = None if config.stated("vocab") else other.without_words(config)
     if seen is not None:
         return seen

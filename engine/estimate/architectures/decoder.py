@@ -12,6 +12,9 @@ from engine.estimate.architectures.specs import Spec
 from engine.estimate.architectures.terms import defaults
 from engine.estimate.shape import AttentionKind, ModelShape
 
+# Families whose heads are narrower together than the network.
+NARROW = ("glm4_moe", "glm4v_moe_text")
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -50,11 +53,11 @@ def sizes(config: Config) -> Sizes:
             right="a number of heads that the key-value heads divide",
         )  # fmt: skip
     usual = defaults().get(kind, {}).get("head_dim", "")
-    if config.has("head_dim"):
+    if config.has("head_dim") and (config.raw["head_dim"] != 0 or not config.has("kv_lora_rank")):
         head_dim = config.whole("head_dim")
     elif "head_dim" not in config.raw and usual.isdigit():
         head_dim = int(usual)  # the library's own, where it does not follow from the others
-    elif hidden > heads and hidden % heads and kind != "glm4_moe":
+    elif hidden > heads and hidden % heads and kind not in NARROW:
         raise ImportFileError(
             f"{heads} heads don't divide the hidden size of {hidden}", where=config.name,
             right="a hidden size that the heads divide, or a head_dim",
@@ -105,7 +108,7 @@ def attention_params(config: Config, spec: Spec, s: Sizes) -> int:
 def mla_params(config: Config, s: Sizes) -> int:
     """Parameters of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434)."""
     rank = config.whole("kv_lora_rank")
-    nope, rope = config.whole("qk_nope_head_dim"), config.whole("qk_rope_head_dim")
+    nope, rope = config.whole("qk_nope_head_dim"), config.whole("qk_rope_head_dim", least=0)
     value = config.whole("v_head_dim")
     q_rank = config.whole("q_lora_rank", 0, least=0)
     wide = s.heads * (nope + rope)
@@ -214,7 +217,8 @@ def shape(config: Config, spec: Spec, *, exact: bool, why: str) -> ModelShape:
         kv_heads=s.kv_heads, head_dim=s.head_dim, ffn=s.ffn, vocab=s.vocab, gated_mlp=spec.gated,
         tied_embeddings=tied, attention=kind, window_layers=windows, window_tokens=window,
         mla_cache_width=(
-            config.whole("kv_lora_rank") + config.whole("qk_rope_head_dim") if kind == "mla" else 0
+            config.whole("kv_lora_rank") + config.whole("qk_rope_head_dim", least=0)
+            if kind == "mla" else 0
         ),
         experts=mixture.count if mixture else 0,
         experts_per_token=mixture.per_token if mixture else 0,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ DEPTHS = ("depths", "depth", "num_blocks", "blocks_per_stage", "layers", "stage_
 HEADS = ("num_heads", "num_attention_heads", "num_attention_heads_per_stage")
 NOTE = ("its layers are not of one width: the parameters are counted, times and activations are "
         "those of as many layers of its widest stage")  # fmt: skip
-UNSTATED = ("it states no width or depth that is known here: the parameters are counted, times and "
-            "activations are those of a usual network of this size")  # fmt: skip
+UNSTATED = ("it states no width or depth that is known here: times and activations are those of a "
+            "usual network of this size")  # fmt: skip
+SCALED_WHY = ("its network is not counted by its sizes: the total is that of the usual size "
+              "which the library has for it, larger or smaller as its widths are")  # fmt: skip
 MOST = 1_000_000
 
 
@@ -52,11 +55,25 @@ def stages(config: Config) -> tuple[int, int, int] | None:
     return width, layers, heads if width % heads == 0 else 1
 
 
+@dataclass(frozen=True, slots=True)
+class UsualSize:
+    """Parameters of a family's usual size: as the library counts them, and as they are read here.
+
+    read : 0 where a file of the family can't be read like another
+    """
+
+    params: float
+    read: float
+
+
 @lru_cache(maxsize=1)
-def usual_sizes() -> dict[str, float]:
-    """Parameters of the library's usual size, of families that no formula or reader counts."""
+def usual_sizes() -> dict[str, UsualSize]:
+    """The library's usual sizes of families that no formula or reader counts, by model type."""
     with USUAL.open(encoding="utf-8", newline="") as file:
-        return {row["model_type"]: float(row["params"]) for row in csv.DictReader(file)}
+        return {
+            row["model_type"]: UsualSize(float(row["params"]), float(row["read"] or 0))
+            for row in csv.DictReader(file)
+        }
 
 
 def largest_part(config: Config) -> tuple[Config, str] | None:

@@ -31,7 +31,7 @@ NULLED = {"num_key_value_heads": "heads", "num_kv_heads": "heads", "head_dim": "
 SAME = {
     "mistral-nemo": "mistral", "yi": "llama", "aquila": "llama",
     "internlm": "llama", "xverse": "llama", "tele-flm": "llama", "decilm": "llama",
-    "gpt-sw3": "gpt2",
+    "gpt-sw3": "gpt2", "internlm3": "llama", "iquestcoder": "llama", "sarvam_moe": "glm4_moe",
 }  # fmt: skip
 # Families whose usual pattern `layer_kinds` knows.
 PERIODIC = ("gemma", "qwen3_next", "qwen3_5", "shieldgemma2", "t5gemma")
@@ -200,7 +200,7 @@ def count(formula: Formula, config: Config) -> Count:
     if reader.uneven:
         missing = missing or f"its {reader.uneven} does not divide what is shared among them"
     if reader.broken:
-        missing = missing or "its widths are not divided evenly, as its layers divide them"
+        missing = missing or "its layers divide its widths unevenly, which is not counted"
     if reader.odd_width:
         missing = missing or f"its {reader.odd_width} is not counted"
     return Count(roles, missing or reader.unheld())
