@@ -327,14 +327,16 @@ def _by_hand(config: Config) -> ModelShape:
         return reader(config)
     if kind in BERT_LIKE or (not kind and config.has("type_vocab_size")):
         return other.bert(config)
+    usual = staged.usual_sizes().get(kind)
+    if usual is not None:
+        return _by_usual_size(config, usual)
     for key in NESTED:
         inner = config.raw.get(key)
         if isinstance(inner, dict):
             return _around(config, inner) or other.vision_language(config, inner, key)
     if kind in SPECS:
         return decoder.shape(config, SPECS[kind], exact=True, why="")
-    usual = staged.usual_sizes().get(kind)
-    return _like(config) if usual is None else _by_usual_size(config, usual)
+    return _like(config)
 
 
 def _by_usual_size(config: Config, usual: staged.UsualSize) -> ModelShape:
