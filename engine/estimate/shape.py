@@ -62,6 +62,14 @@ class ModelShape:
     note: str = ""
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What its user must know: why the counts are approximate, what is odd about the file."""
+        why = (
+            "" if self.exact or not self.why_approximate else f"approximate, {self.why_approximate}"
+        )
+        return tuple(filter(None, (why, self.note)))
+
+    @property
     def is_moe(self) -> bool:
         """Whether tokens are routed among experts."""
         return self.experts > 1

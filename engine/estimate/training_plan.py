@@ -254,6 +254,5 @@ def _assumptions(job: Job) -> tuple[str, ...]:
         told.append("Experiments: 1 to 2 times the GPU hours of the run, likely 1.15.")
     if job.measured:
         told.append("Times on the GPUs that you measured are scaled to your own steps.")
-    if job.shape.why_approximate and not job.shape.exact:
-        told.append(f"Model: approximate, {job.shape.why_approximate}.")
+    told.extend(f"Model: {doubt}." for doubt in job.shape.doubts)
     return tuple(told)

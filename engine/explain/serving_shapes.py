@@ -73,6 +73,17 @@ def shape_of_terms(terms: ServingTerms) -> ModelShape | None:
     return found
 
 
+def shape_told(shape: ModelShape) -> str:
+    """What must be known of a file that was brought to be served; empty for nothing."""
+    told = [f"The model: {doubt}." for doubt in shape.doubts]
+    if shape.kind == "encoder":
+        told.append(
+            "It reads and writes no text of its own: plan it under Compute jobs, as a small model "
+            "with a latency target."
+        )
+    return " ".join(told)
+
+
 def numbers_of(shape: ModelShape) -> tuple[float, ...]:
     """The numbers by which a shape travels in the link."""
     kinds = {"mla": 1.0, "none": 2.0}

@@ -261,7 +261,7 @@ def shape_words(shape: ModelShape) -> str:
     size = f"{total} parameters"
     if shape.is_moe:
         size += f", {active} of them for each token ({shape.experts} experts)"
-    exact = "counted exactly" if shape.exact else f"approximate: {shape.why_approximate}"
+    exact = "; ".join((*(("counted exactly",) if shape.exact else ()), *shape.doubts))
     return (
         f"{shape.name or 'The model'}: {size}; {shape.layers} layers, {shape.hidden:,} wide, "
         f"{shape.attention.upper() if shape.attention != 'none' else 'no'} attention; {exact}."

@@ -16,7 +16,7 @@ from engine.estimate.model_shape import shape_from_text
 from engine.estimate.traffic import shapes
 from engine.estimate.traffic_log import LARGEST_BYTES, read_log
 from engine.explain.serving import ServingReport
-from engine.explain.serving_shapes import numbers_of, published_models
+from engine.explain.serving_shapes import numbers_of, published_models, shape_told
 from engine.wording import rough
 from engine.workload.serving_terms import (
     CacheBits,
@@ -214,8 +214,7 @@ def _take_config() -> None:
     name = re.sub(r"[^A-Za-z0-9 ._+-]", " ", shape.name or file.name)[:60]
     shell.change_terms(OF, shape=numbers_of(shape), model=name)
     _take_size(shape.total_params / 1e9, shape.active_params / 1e9)
-    told = shape.note or ("" if shape.exact else f"The shape is {shape.why_approximate}.")
-    st.session_state["serving_config_message"] = ("info", told)
+    st.session_state["serving_config_message"] = ("info", shape_told(shape))
 
 
 def _take_log() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from engine.errors import ImportFileError
 from engine.estimate.model_shape import shape_from_config
+from engine.explain.serving_shapes import shape_told
+from engine.planning.training_view import shape_words
 
 # ResNet-50 as published with 25,557,032 parameters, of which 2,049,000 are the classifier's.
 RESNET_50: dict[str, Any] = {
@@ -107,3 +109,22 @@ def test_a_network_that_holds_for_one_depth_grows_with_the_layers_of_the_file() 
     # Roughly a third: what differs from layer to layer is counted by the file, the rest scaled.
     assert nine.total_params == pytest.approx(words + (49_133_074_464 - words) / 3, rel=0.1)
     assert nine.active_params < nine.total_params / 3
+
+
+def test_what_must_be_known_of_a_model_is_told_with_it_where_it_is_used() -> None:
+    exact = shape_from_config(RESNET_50)
+    assert exact.doubts == (exact.note,)
+    basic = shape_from_config({**RESNET_50, "layer_type": "basic"})
+    assert basic.doubts == (f"approximate, {basic.why_approximate}", basic.note)
+    assert "counted exactly; its layers are not of one width" in shape_words(exact)
+    assert "approximate, layer_type is basic" in shape_words(basic)
+    served = shape_told(basic)
+    assert "layer_type is basic" in served
+    assert "not of one width" in served
+    assert "plan it under Compute jobs" in served
+    writer = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 99,
+              "num_hidden_layers": 2, "num_attention_heads": 4}  # fmt: skip
+    assert shape_told(shape_from_config(writer)) == ""
+    cut = shape_from_config({**writer, "_name_or_path": "someone/Llama-70B"})
+    assert "the name says 70B" in shape_told(cut)
+    assert "the name says 70B" in shape_words(cut)
