@@ -78,7 +78,7 @@ def shape_told(shape: ModelShape) -> str:
     told = [f"The model: {doubt}." for doubt in shape.doubts]
     if shape.kind == "encoder":
         told.append(
-            "It reads and writes no text of its own: plan it under Compute jobs, as a small model "
+            "It writes no text of its own: plan it under Compute and small models, as one "
             "with a latency target."
         )
     return " ".join(told)

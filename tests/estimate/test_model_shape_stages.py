@@ -121,7 +121,7 @@ def test_what_must_be_known_of_a_model_is_told_with_it_where_it_is_used() -> Non
     served = shape_told(basic)
     assert "layer_type is basic" in served
     assert "not of one width" in served
-    assert "plan it under Compute jobs" in served
+    assert "plan it under Compute and small models" in served
     writer = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 99,
               "num_hidden_layers": 2, "num_attention_heads": 4}  # fmt: skip
     assert shape_told(shape_from_config(writer)) == ""
