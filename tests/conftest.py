@@ -1,7 +1,9 @@
 """What every test shares: a deterministic Hypothesis and no way out to the network."""
 
+import atexit
 import ipaddress
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # Model configurations are built from their classes, never fetched.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # The shipped prices alone: a table that this machine has refreshed would move every figure.
-os.environ["CLUSTERFIT_PRICES"] = tempfile.mkdtemp(prefix="clusterfit-prices-")
+_PRICES = tempfile.mkdtemp(prefix="clusterfit-prices-")
+os.environ["CLUSTERFIT_PRICES"] = _PRICES
+atexit.register(shutil.rmtree, _PRICES, ignore_errors=True)
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 settings.register_profile(

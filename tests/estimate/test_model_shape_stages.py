@@ -37,9 +37,9 @@ def test_a_deeper_network_in_stages() -> None:
     ("changed", "why"),
     [
         ({"layer_type": "basic"}, "layer_type is basic"),
-        ({"hidden_sizes": [258, 512, 1024, 2048]}, "divide its widths unevenly"),
+        ({"hidden_sizes": [258, 512, 1024, 2048]}, "hidden_sizes.0 is no multiple of"),
         ({"hidden_sizes": [256, 512, 2048]}, "hidden_sizes has 3 stages"),
-        ({"depths": 4}, "depths has 1 stages"),
+        ({"depths": 4}, "depths has no list of stages"),
     ],
 )
 def test_what_the_formula_does_not_hold_for_is_said(changed: dict[str, Any], why: str) -> None:
@@ -128,3 +128,32 @@ def test_what_must_be_known_of_a_model_is_told_with_it_where_it_is_used() -> Non
     cut = shape_from_config({**writer, "_name_or_path": "someone/Llama-70B"})
     assert "the name says 70B" in shape_told(cut)
     assert "the name says 70B" in shape_words(cut)
+
+
+ALIKE: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                         "intermediate_size": 96, "vocab_size": 32}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ({**ALIKE, "model_type": "wav2vec2", "conv_dim": 1,
+          "architectures": ["Wav2Vec2ForSequenceClassification"]}, "conv_dim"),
+        ({**ALIKE, "model_type": "wav2vec2", "conv_kernel": [[1]],
+          "architectures": ["Wav2Vec2ForSequenceClassification"]}, "conv_kernel"),
+        ({**ALIKE, "model_type": "vit", "architectures": ["ViTModel"], "num_channels": 3,
+          "image_size": [[1]], "patch_size": 16}, "image_size"),
+        ({**RESNET_50, "num_channels": [[1], [1]]}, "num_channels"),
+    ],
+)  # fmt: skip
+def test_lists_of_what_is_no_size_are_refused_by_name(config: dict[str, Any], named: str) -> None:
+    with pytest.raises(ImportFileError, match=named):
+        shape_from_config(config)
+
+
+def test_layers_without_experts_that_are_no_list_are_read_as_none() -> None:
+    sizes = {**ALIKE, "model_type": "qwen3_moe", "num_key_value_heads": 2, "head_dim": 16,
+             "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+             "decoder_sparse_step": 1}  # fmt: skip
+    odd = shape_from_config({**sizes, "mlp_only_layers": 3})
+    assert odd.total_params == shape_from_config({**sizes, "mlp_only_layers": []}).total_params

@@ -53,6 +53,7 @@ def sizes(config: Config) -> Sizes:
             right="a number of heads that the key-value heads divide",
         )  # fmt: skip
     usual = defaults().get(kind, {}).get("head_dim", "")
+    # Latent attention has widths of its own for its heads; some files state a zero here.
     if config.has("head_dim") and (config.raw["head_dim"] != 0 or not config.has("kv_lora_rank")):
         head_dim = config.whole("head_dim")
     elif "head_dim" not in config.raw and usual.isdigit():

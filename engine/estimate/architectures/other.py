@@ -13,7 +13,7 @@ from typing import Any
 from engine.errors import ImportFileError
 from engine.estimate.architectures import decoder
 from engine.estimate.architectures.outline import SENSES
-from engine.estimate.architectures.reading import Config
+from engine.estimate.architectures.reading import Config, are_sizes
 from engine.estimate.architectures.specs import SPECS, Spec
 from engine.estimate.shape import ModelShape
 
@@ -81,6 +81,10 @@ def wav2vec2(config: Config) -> ModelShape:
     vocab = config.whole("vocab", 32)
     dims = config.raw.get("conv_dim") or [512] * 7
     kernels = config.raw.get("conv_kernel") or [10, 3, 3, 3, 3, 2, 2]
+    for key, listed in (("conv_dim", dims), ("conv_kernel", kernels)):
+        if not are_sizes(listed):
+            raise ImportFileError(f"{key} is {str(listed)[:40]!r}", where=config.name,
+                                  right="a list of whole numbers from 1 on")  # fmt: skip
     bias = config.flag("conv_bias")
     total, before = 0, 1
     for i, (dim, kernel) in enumerate(zip(dims, kernels, strict=False)):

@@ -88,25 +88,17 @@ class Outline:
 
     def width(self) -> int:
         """Elements of a layer; 0 where neither file nor library has one under a known name."""
-        return self.whole("hidden", 0) or self._first("emb_dim", "embed_dim")
+        return self._first("hidden", "emb_dim", "embed_dim")
 
     def depth(self) -> int:
         """Layers; 0 as above."""
-        return self.whole("layers", 0) or self._first(
-            "depth", "decoder_num_hidden_layers", "encoder_num_hidden_layers",
+        return self._first(
+            "layers", "depth", "decoder_num_hidden_layers", "encoder_num_hidden_layers",
             "conf_num_hidden_layers", "num_spatial_layers", "num_self_attends_per_block",
         )  # fmt: skip
 
-    def _first(self, *keys: str) -> int:
-        """The first of these keys that is a size, in the file or by the library's default."""
-        for key in keys:
-            value = self.config.raw.get(key)
-            if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_LAYERS:
-                return value
-            for usual in (self.usual.get(self.prefix + key, ""), self.own.get(key, "")):
-                if usual.isdigit():
-                    return int(usual)
-        return 0
+    def _first(self, *names: str) -> int:
+        return next(filter(None, (self.whole(name, 0) for name in names)), 0)
 
     def kinds(self, layers: int) -> Counter[str]:
         """How many layers are of each kind; a list that is too short repeats."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from engine.errors import ImportFileError
 
@@ -23,6 +23,22 @@ ALIASES: dict[str, tuple[str, ...]] = {
               "moe_topk", "num_selected_experts", "moe_k"),
     "expert_ffn": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
 }  # fmt: skip
+
+
+MOST = 1_000_000_000  # of any size in a file: beyond it, it is none
+MOST_STAGES = 32  # a longer list is one of layers, not of stages
+MOST_OF_STAGE = 999_999  # of a stage's width, or of the layers of all stages
+
+
+def is_size(value: Any, most: int = MOST) -> TypeGuard[int]:
+    """Whether a value is a whole number from one to `most`, and no flag."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
+
+
+def are_sizes(value: Any) -> TypeGuard[list[int] | tuple[int, ...]]:
+    """Whether a value lists sizes of stages, at least one."""
+    return isinstance(value, list | tuple) and bool(value) and all(
+        is_size(x, MOST_OF_STAGE) for x in value)  # fmt: skip
 
 
 class Config:
@@ -74,7 +90,7 @@ class Config:
             raise ImportFileError(
                 f"{key} is {str(value)[:40]!r}", where=self.name, right="a whole number"
             )
-        if not least <= value <= 1e9:
+        if not least <= value <= MOST:
             raise ImportFileError(
                 f"{key} is {value:g}", where=self.name, right=f"a whole number from {least} on"
             )

@@ -6,13 +6,13 @@ checked against them (tests/estimate/test_model_shape.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from engine.errors import ImportFileError
 from engine.estimate.architectures.outline import outline
-from engine.estimate.architectures.reading import Config
+from engine.estimate.architectures.reading import Config, are_sizes
 from engine.estimate.shape import ModelShape
 
 
@@ -206,7 +206,7 @@ def unet(config: Config) -> ModelShape:
     channels = raw.get("block_out_channels")
     down, up = raw.get("down_block_types"), raw.get("up_block_types")
     if (
-        not _sizes(channels) or not isinstance(down, list) or not isinstance(up, list)
+        not are_sizes(channels) or not isinstance(down, list) or not isinstance(up, list)
         or not len(down) == len(up) == len(channels)
         or not {*map(str, down), *map(str, up)} <= BLOCKS
     ):  # fmt: skip
@@ -219,7 +219,7 @@ def unet(config: Config) -> ModelShape:
     cross = config.whole("cross_attention_dim", 1280)
     per_block = config.whole("layers_per_block", 2)
     depth = raw.get("transformer_layers_per_block", 1)
-    depths = depth if _sizes(depth) and len(depth) == len(channels) else [
+    depths = depth if are_sizes(depth) and len(depth) == len(channels) else [
         depth if isinstance(depth, int) and 0 < depth < 1000 else 1] * len(channels)  # fmt: skip
 
     def attention(width: int, blocks: int) -> int:
@@ -259,11 +259,6 @@ def unet(config: Config) -> ModelShape:
 
 
 BLOCKS = {"CrossAttnDownBlock2D", "DownBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}
-
-
-def _sizes(value: Any) -> TypeGuard[Sequence[int]]:
-    return isinstance(value, Sequence) and not isinstance(value, str) and bool(value) and all(
-        isinstance(x, int) and not isinstance(x, bool) and 0 < x < 1e6 for x in value)  # fmt: skip
 
 
 def _conv(before: int, after: int) -> int:

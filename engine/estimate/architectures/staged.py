@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from engine.estimate.architectures.reading import Config
+from engine.estimate.architectures.reading import MOST_OF_STAGE, MOST_STAGES, Config, is_size
 
 USUAL = Path(__file__).resolve().parent / "usual_sizes.csv"
 USUAL_WHY = ("its network is not counted by its sizes: the total is that of the usual size which "
@@ -26,13 +25,12 @@ WIDTHS = ("hidden_sizes", "embed_dims", "embed_dim", "dims", "widths", "hidden_s
 DEPTHS = ("depths", "depth", "num_blocks", "blocks_per_stage", "layers", "stage_num_blocks",
           "num_block_repeats", "num_layers")  # fmt: skip
 HEADS = ("num_heads", "num_attention_heads", "num_attention_heads_per_stage")
-NOTE = ("its layers are not of one width: the parameters are counted, times and activations are "
-        "those of as many layers of its widest stage")  # fmt: skip
+NOTE = ("its layers are not of one width: times and activations are those of as many layers of "
+        "its widest stage")  # fmt: skip
 UNSTATED = ("it states no width or depth that is known here: times and activations are those of a "
             "usual network of this size")  # fmt: skip
 SCALED_WHY = ("its network is not counted by its sizes: the total is that of the usual size "
               "which the library has for it, larger or smaller as its widths are")  # fmt: skip
-MOST = 1_000_000
 
 
 def stages(config: Config) -> tuple[int, int, int] | None:
@@ -47,9 +45,9 @@ def stages(config: Config) -> tuple[int, int, int] | None:
     layers = sum(depths) or len(widths)
     width = max(widths, default=0)
     first = config.raw.get("embed_dim")
-    if not width and _size(first):
-        width = first * 2 ** (len(depths) - 1)
-    if not 0 < width < MOST or not layers < MOST:
+    if not width and depths and is_size(first, MOST_OF_STAGE):
+        width = first * 2 ** (min(len(depths), MOST_STAGES) - 1)
+    if not is_size(width, MOST_OF_STAGE) or not is_size(layers, MOST_OF_STAGE):
         return None
     heads = max(_listed(config, HEADS), default=1)
     return width, layers, heads if width % heads == 0 else 1
@@ -84,7 +82,12 @@ def largest_part(config: Config) -> tuple[Config, str] | None:
             continue
         part = Config(inner, config.name, nested=True)
         hidden, layers = part.stated("hidden"), part.stated("layers")
-        if hidden and layers and _size(hidden[1]) and _size(layers[1]):
+        if (
+            hidden
+            and layers
+            and is_size(hidden[1], MOST_OF_STAGE)
+            and is_size(layers[1], MOST_OF_STAGE)
+        ):
             if key == "decoder_config":  # what writes a token after the other
                 return part, f"{key}."
             found.append((float(hidden[1]) ** 2 * layers[1], part, f"{key}."))
@@ -103,11 +106,7 @@ def _listed(config: Config, names: tuple[str, ...]) -> list[int]:
     for name in names:
         value = config.raw.get(name)
         if isinstance(value, list | tuple) and value:
-            flat = [x for x in value if _size(x)]
+            flat = [x for x in value if is_size(x, MOST_OF_STAGE)]
             if flat:
                 return flat
     return []
-
-
-def _size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST

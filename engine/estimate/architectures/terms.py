@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from engine.errors import ImportFileError
-from engine.estimate.architectures.reading import ALIASES, Config
+from engine.estimate.architectures.reading import ALIASES, MOST_STAGES, Config, is_size
 
 FOLDER = Path(__file__).resolve().parent
 # Sizes that are never filled in for a model's own level: a file without them is incomplete.
@@ -42,7 +42,6 @@ TIED_BY_PART = ("shieldgemma2",)
 # Families that take hidden / heads as a head's width whatever head_dim a file states.
 OWN_WIDTH = ("fuyu", "glm46v", "glm4v", "lfm3_vl", "mllama", "moonshine", "persimmon",
              "qwen2_vl", "qwen2_5_vl", "roformer", "stablelm", "wavlm")  # fmt: skip
-MOST_STAGES = 32  # a longer list is one of layers, not of stages
 CROSS = tuple(range(3, 40, 5))  # layers of Llama 3.2 Vision that look at the picture
 Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 
@@ -51,7 +50,10 @@ Monomial = tuple[Fraction, tuple[tuple[str, int], ...]]
 class Formula:
     """One class: sums of products of keys by role, and keys that must have a given value.
 
+    A key is a path (`vision_config.depth`); `depths.2` is the third of a list.
+
     roles : always, routed (experts of which a token passes a few), text, text_routed, vision
+    guards : what a key must be; of `depths#` how many stages, of `width%8` what a division leaves
     """
 
     name: str
@@ -199,11 +201,12 @@ def count(formula: Formula, config: Config) -> Count:
         missing = missing or f"it does not list its {reader.unlisted}, a usual pattern is taken"
     if reader.uneven:
         missing = missing or f"its {reader.uneven} does not divide what is shared among them"
-    if reader.broken:
-        missing = missing or "its layers divide its widths unevenly, which is not counted"
     if reader.odd_width:
         missing = missing or f"its {reader.odd_width} is not counted"
-    return Count(roles, missing or reader.unheld())
+    missing = missing or reader.unheld()
+    if reader.broken:
+        missing = missing or "its layers divide its widths unevenly, which is not counted"
+    return Count(roles, missing)
 
 
 def other_parts(formula: Formula, config: Config) -> bool:
@@ -257,7 +260,7 @@ class Reader:
                 continue
             prefix = key.removesuffix("num_attention_heads")
             width = self._stated(f"{prefix}head_dim")
-            if not _size(width):
+            if not is_size(width):
                 continue
             if width != self._sibling(prefix, "hidden") // max(self.value(key), 1):
                 return f"{prefix}head_dim of {width}"
@@ -275,7 +278,7 @@ class Reader:
         value = self._stated(name)
         if part:  # `width%4`, `width%heads`: what is left over when a layer divides a width
             by = int(part) if part.isdigit() else self._stated(part)
-            return str(value % by) if _size(value) and _size(by) else ""
+            return str(value % by) if is_size(value) and is_size(by) else ""
         return self.defaults.get(key, "") if value is None else _written(value)
 
     def unheld(self) -> str:
@@ -319,7 +322,7 @@ class Reader:
                 depth = self.value(f"{prefix}num_hidden_layers")
                 return sum(1 for i in listed if _whole(i) and i < depth)
             step = self._stated(f"{prefix}interleave_moe_layer_step")
-            return self.value(f"{prefix}num_hidden_layers") // (step if _size(step) else 1)
+            return self.value(f"{prefix}num_hidden_layers") // (step if is_size(step) else 1)
         if last == "reprojected":
             width = self.value(f"{prefix}word_embed_proj_dim")
             return int(width != self.value(f"{prefix}hidden_size"))
@@ -328,7 +331,8 @@ class Reader:
             if isinstance(kind, str):
                 return int(kind.startswith("gated"))
         if last == "sparse_layers":
-            only = self._stated(f"{prefix}mlp_only_layers") or []
+            listed = self._stated(f"{prefix}mlp_only_layers")
+            only = listed if isinstance(listed, list) else []
             step = max(self.value(f"{prefix}decoder_sparse_step"), 1)
             layers = range(self.value(f"{prefix}num_hidden_layers"))
             return sum(1 for i in layers if i not in only and (i + 1) % step == 0)
@@ -345,7 +349,7 @@ class Reader:
             return self._default(key)
         if isinstance(stated, bool):
             return int(stated)
-        if isinstance(stated, list | tuple) and len(stated) in (1, 2) and len(set(stated)) == 1:
+        if isinstance(stated, list | tuple) and len(stated) in (1, 2) and stated[0] == stated[-1]:
             stated = stated[0]  # width and height
         if not isinstance(stated, int | float) or not abs(stated) < 1e9 or stated != int(stated):
             raise self.error(key, stated)
@@ -357,7 +361,7 @@ class Reader:
             return None
         if last.endswith("#"):  # `depths#`: how many stages it lists
             listed = at.get(last[:-1])
-            return len(listed) if isinstance(listed, list | tuple) else listed and 1
+            return len(listed) if isinstance(listed, list | tuple) else listed and "no list of"
         if at.get(last) is not None:
             return at[last]
         if last.startswith(("encoder_", "decoder_")):
@@ -431,7 +435,7 @@ class Reader:
             first = min(max(first, 0), layers)
             return {"dense": first, "sparse": layers - first}.get(kind, 0)
         period = ("full_attention_interval", "sliding_window_pattern")
-        if not any(_size(self._stated(prefix + p)) for p in period) and not (
+        if not any(is_size(self._stated(prefix + p)) for p in period) and not (
             self.formula.model_type.startswith(PERIODIC)
         ):
             self.unlisted = prefix + name
@@ -454,10 +458,6 @@ def tied_by_part(raw: Mapping[str, Any], kind: str) -> bool | None:
 
 def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _size(value: Any) -> TypeGuard[int]:
-    return _whole(value) and value > 0
 
 
 def _written(value: Any) -> str:
